@@ -46,7 +46,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
 
     Times have units here; `nsightlens show VIEW` gives the same figures in ns, for programs. A section that ignores
     a filter says so ("all ranks"). The page fits COLUMNS, else the terminal, else 120 columns. --format json gives the tables
-    behind the page for all runs, csv and parquet the view findings.
+    behind the page for all runs, csv and parquet the view verdict.
 
     \b
     nsightlens summary
@@ -80,7 +80,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
             return whole.tables
 
         if is_data:
-            emit_page(tables, lambda: opened.view("findings", **parameters_of("findings", opened.views, asked)), form, output,
+            emit_page(tables, lambda: opened.view("verdict", **parameters_of("verdict", opened.views, asked)), form, output,
                       wide=wide)
             return
         echo(pages_drawn(Renderer(of_store), parts(), runs, "--run NAME"), styled=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 
 from nsightlens.names.process_label import process_label
-from nsightlens.pages import counter_sections, findings_page, host_sections
+from nsightlens.pages import counter_sections, host_sections, verdict_page
 from nsightlens.pages.asked import TIMELINE, Page, Part, Row, best
 from nsightlens.pages.section import (
     LISTED,
@@ -33,8 +33,6 @@ _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "commu
                "runtime": "API calls", "data_loader": "data loader", "cpu_exec": "CPU operators", "other": "other"}
 _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module": "module", "phase": "phase", "step": "step"}
 _FEW, _MANY = 8, 16
-_HELD_UP_PCT = 5
-"""Share of a process's time, in %, from which on it is said that the profiler itself took it."""
 _HALF_PCT = 50
 _LIMITS = (
     ("ncu", ("What limits it: ", Command("show", ("headroom",)))),
@@ -67,21 +65,7 @@ def captured(asked: Page) -> list[Section]:
         *([] if any(row["kernels"] for rows in found.values() for row in rows) else
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     )
-    return [Section("Captured", note, columns, (*_held_up(asked), *_of_counters(found)))]
-
-
-def _held_up(asked: Page) -> tuple[Line, ...]:
-    """Return a line where the profiler's own time is a large part of what it captured of a process."""
-    rows = [row for row in asked.ask("profiler_share") if 100 * row["profiler_ns"] > _HELD_UP_PCT * (row["span_ns"] or 0)]
-    if not rows:
-        return ()
-    worst = max(rows, key=lambda row: row["profiler_ns"])
-    others = f", and {counted(len(rows) - 1, 'other process')}" if len(rows) > 1 else ""
-    who = f" of process {_tail(worst['process_id'])}" if others else ""
-    who = who if worst["rank"] is None else f" of rank {worst['rank']}"
-    return (Line((f"{worst['tool']} itself held up threads for {duration(worst['profiler_ns'])} of the "
-                  f"{duration(worst['span_ns'])} from the first to the last API call{who}{others}: host and idle time include it "
-                  "(", Command("show", ("profiler_share",)), ")")),)
+    return [Section("Captured", note, columns, _of_counters(found))]
 
 
 def _of_counters(tools: Collection[str]) -> tuple[Line, ...]:
@@ -330,33 +314,31 @@ def diagnostics(asked: Page) -> list[Section]:
                     (*lines, *more(len(serious) - _FEW, "diagnostic_summary")))]
 
 
-FIRST: tuple[Part, ...] = (findings_page.verdict, findings_page.findings, captured, gpus, execution)
+FIRST: tuple[Part, ...] = (verdict_page.verdict, verdict_page.tree, captured, gpus, execution)
 LAST: tuple[Part, ...] = (coverage, diagnostics)
 SECTIONS: tuple[tuple[Part, tuple[str, ...]], ...] = (
-    (ranks, ("straggler", "slow_link", "pipeline", "clock")),
+    (ranks, ("late rank",)),
     (communication, ("communication",)),
-    (step_times, ("warm_up", "profiler")),
-    (operators, ("data_loader",)),
-    (kernels, (
-        "tensor_cores", "fusion",
-        "headroom",
-    )),
+    (step_times, ("pause", "first use", "start-up")),
+    (operators, ("data loader", "operators")),
+    (kernels, ("computing", "FP32", "low fill")),
     (counter_sections.speed_of_light, ()),
     (host_sections.copies, ("copies",)),
-    (host_sections.api_calls, ("api_call", "tiny_kernels", "host")),
-    (host_sections.mpi, ()),
-    (host_sections.nvtx, ()),
-    (memory, ("memory",)),
+    (host_sections.api_calls, ("API calls", "waiting", "launching")),
+    (host_sections.mpi, ("MPI",)),
+    (host_sections.nvtx, ("ranges",)),
+    (memory, ()),
 )
-"""Sections in the middle of the page, and the rules whose findings put a section before the others."""
+"""Sections in the middle of the page, and the causes of findings that put a section before the others."""
 
 
 def ordered(asked: Page) -> list[Part]:
     """Return the sections of a run: those that its findings are about come first, in the order of the findings."""
-    rules = list(dict.fromkeys(row["rule"] for row in asked.ask("findings")))
-    place = {rule: number for number, rule in enumerate(rules)}
-    of_rules = sorted(SECTIONS, key=lambda section: min((place.get(rule, len(rules)) for rule in section[1]), default=len(rules)))
-    return list(chain(FIRST, (section for section, _ in of_rules), LAST))
+    causes = list(dict.fromkeys(row["cause"] for row in verdict_page.told(asked) if row["kind"] == "finding"))
+    place = {cause: number for number, cause in enumerate(causes)}
+    of_causes = sorted(SECTIONS, key=lambda section: min((place.get(cause, len(causes)) for cause in section[1]),
+                                                         default=len(causes)))
+    return list(chain(FIRST, (section for section, _ in of_causes), LAST))
 
 
 def with_absent(composed: Sequence[Sequence[Section | Absent]]) -> list[Section]:

@@ -4190,6 +4190,44 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["time_tree"],
+        *,
+        only_run: _Names | None = ...,
+        only_rank: _Numbers | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """Where the time of each GPU went: one window, five branches that sum to it to the ns, and their leaves, a row
+        for each. The window is the steady steps, from the GPU end of the step before the first of them to the GPU end
+        of the last; without two of them, first to last GPU work. Each ns of it goes to the first that applies:
+        computing (kernels that do not communicate, and CUDA graphs recorded whole), communication, copies, not
+        recorded (launched, and not started for another reason than the queue: in gaps over 50 µs, from 20 µs after
+        the return of the launch call; or next to launches without a kernel), idle. Idle is divided by what the thread
+        did that launched the work after each gap; start-up (first call of the process to its first GPU work) and
+        wind-down (last GPU work to the end of the last call) likewise: they are no part of the window.
+
+        Columns:
+            run: Run (one workload in one configuration).
+            tool: nsys or kineto. Never add them up: they saw the same work.
+            rank: Rank of the process whose window it is; NULL where unknown.
+            profile_id: Profile; key of `profiles`.
+            process_id: OS process whose start-up and wind-down these are, and whose work began first on the GPU.
+            window_index: Capture window of the process, from 0.
+            device_id: The physical GPU.
+            row_index: Place of the row in its tree, from 0: the window.
+            parent_index: row_index of the row that it is a part of; NULL for the window, start-up and wind-down.
+            depth: 0 for the window, start-up and wind-down; 1 for branches; then leaves.
+            node: window, a branch, a cause, or the name of a kernel, call, range or direction.
+            count: Kernels, copies or gaps that have some of it; of the window its steady steps; NULL where not
+                counted.
+            start_ns: Start of the window, relative to the profile's origin; NULL but for the window.
+            total_ns: How long.
+            share_pct: total_ns as a share of the window, to one decimal; NULL for what is no part of it.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["timeline_kernels"],
         *,
         only_run: _Names | None = ...,
@@ -4606,6 +4644,40 @@ class Asking:
             gpu_page_faults: Page faults on GPUs; NULL where none was recorded.
             first_address: Lowest virtual address of a migration or a fault.
             last_address: Highest one.
+        """
+
+    @overload
+    def view(
+        self,
+        name: Literal["verdict"],
+        *,
+        only_run: _Names | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """What bounds each run, and by how much: the verdict, at most three findings, and what kept parts of it from
+        being judged. The verdict is read off the tree of time_tree: the largest of computing, exposed communication,
+        exposed copies, idle and not recorded, start-up or wind-down where the window is no steady steps; below 70 %
+        the second is named beside it. Findings are leaves of the tree that can be acted upon, at least 2 % of the
+        window: by what curing them wins where that is known (late ranks), else by their size. Conditions are what a
+        capture must fulfil for its times to be judged, where it does not.
+
+        Columns:
+            run: Run (one workload in one configuration).
+            tool: nsys, kineto or ncu. Never add them up: they saw the same work.
+            place: 0 for the verdict; findings and conditions from 1 on.
+            kind: verdict, finding or condition.
+            cause: computing, input, host, communication, late rank, copies, start-up, wind-down, not recorded, cpu
+                (no GPU work), kernel (ncu alone) or none (nothing to judge); of a finding the leaf, of a condition
+                what fails.
+            subject: The kernel, call, range, direction or ranks that it is about; NULL where there is none.
+            total_ns: How long, over all ranks, GPUs and steps; NULL where unknown.
+            of_ns: The whole: the windows of all trees; NULL for what is no part of them (start-up, wind-down).
+            share_pct: total_ns as a share of of_ns, to one decimal; of a condition the share that fails.
+            winnable_ns: What the job would gain by curing it, where that is known.
+            text: The same as a sentence.
+            command: The command that goes with it: its name, then its words, then its options as --name=value; NULL
+                without one.
         """
 
     @overload

@@ -19,7 +19,7 @@ from tests.conftest import Shared
 from tests.places import ROOT
 
 ASKABLE = {*registry.load(), *registry.TABLES}
-ROOMS = ("analyses", "matching")
+ROOMS = ("analyses", "diagnosis", "matching")
 """Where an analysis and what it imports may hold queries."""
 
 

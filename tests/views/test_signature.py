@@ -62,7 +62,7 @@ _OPTIONAL = {name for name, view in EVERY.items() if "headroom" in EVERY.keys() 
     ("analyses/_walk.py", {"critical_path", "critical_path_summary", "findings", "headroom"}),
     ("op_cost/contractions.py", {"shape_work", "shape_agreement", "headroom", "true_roofline"} | _OPTIONAL),
     ("matching/collectives.py", {"collective_coverage", "collective_match", "communicator_summary", "findings", "rank_clock",
-                                 "rank_skew", "straggler"}),
+                                 "rank_skew", "straggler", "time_tree", "verdict"}),
     ("plots/frame.py", set()),
 ])
 def test_a_module_changes_the_analyses_that_import_it(package: Path, file: str, changed: set[str]) -> None:

@@ -1,0 +1,93 @@
+"""The five branches of a window: computing, exposed communication, exposed copies, idle and what was not recorded, to the ns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int, Mask
+from nsightlens.diagnosis.recorded import COMMUNICATION, COMPUTING, COPIES, Recorded, Work
+from nsightlens.diagnosis.window import Window
+from nsightlens.intervals.coverage import Union, gaps, union
+from nsightlens.intervals.intersection import difference
+
+BRANCHES = ("computing", "communication", "copies", "idle", "not recorded")
+LONG_GAP_NS = 50_000
+"""Gaps up to this length are never called not recorded."""
+DELAY_NS = 20_000
+"""How long after the return of its launch call work may start late without another cause."""
+
+
+class Gaps(NamedTuple):
+    """Times of a window in which nothing ran, by start. work: the place of the work that ends each, -1 at the window's end.
+
+    missing: when each begins to be not recorded: its end where it is idle to the last.
+    """
+
+    start: Int
+    end: Int
+    work: Int
+    missing: Int
+
+
+class Branches(NamedTuple):
+    """What a window consists of, as times that neither overlap nor leave anything out."""
+
+    computing: Union
+    communication: Union
+    copies: Union
+    gaps: Gaps
+
+    def lengths(self) -> dict[str, int]:
+        """Return the ns of each branch."""
+        idle = int((self.gaps.missing - self.gaps.start).sum())
+        missing = int((self.gaps.end - self.gaps.missing).sum())
+        times = [int((part.end - part.start).sum()) for part in (self.computing, self.communication, self.copies)]
+        return dict(zip(BRANCHES, (*times, idle, missing), strict=True))
+
+
+def branches(recorded: Recorded, work: Work, window: Window, lost: Int) -> Branches:
+    """Return the branches of a window of one device's work. lost: when its launches without a kernel were called, ascending."""
+    parts = {}
+    taken_start = taken_end = np.zeros(0, np.int64)
+    for branch in (COMPUTING, COMMUNICATION, COPIES):
+        mine = work.branch == branch
+        whole = union(np.maximum(work.start[mine], window.start), np.minimum(work.end[mine], window.end))
+        rest = difference(whole.start, whole.end, taken_start, taken_end)
+        parts[branch] = Union(rest.start, rest.end, np.zeros(len(rest.start), np.int64))
+        taken = union(np.concatenate([taken_start, whole.start]), np.concatenate([taken_end, whole.end]))
+        taken_start, taken_end = taken.start, taken.end
+    return Branches(parts[COMPUTING], parts[COMMUNICATION], parts[COPIES], _gaps(recorded, work, window, lost))
+
+
+def _gaps(recorded: Recorded, work: Work, window: Window, lost: Int) -> Gaps:
+    """Return the gaps of a window; its bounds are work of no length, so that one at either end is a gap, too."""
+    inside = np.flatnonzero((work.end >= window.start) & (work.start <= window.end))
+    start = np.concatenate([np.maximum(work.start[inside], window.start), [window.start, window.end]])
+    end = np.concatenate([np.minimum(work.end[inside], window.end), [window.start, window.end]])
+    found = gaps(start, end)
+    ended_by = np.concatenate([inside, [-1, -1]])[found.until]
+    missing = missing_from(recorded, work, ended_by, found.start, found.end)
+    if len(lost):
+        missing = np.where(_hold(recorded, work, ended_by, found.start, found.end, lost), found.start, missing)
+    return Gaps(found.start, found.end, ended_by, missing)
+
+
+def _hold(recorded: Recorded, work: Work, ended_by: Int, start: Int, end: Int, lost: Int) -> Mask:
+    """Return which gaps hold a launch without a kernel: called between the launches of the work before and after the gap."""
+    calls = recorded.calls.spans.start
+    by_end = np.argsort(work.end, kind="stable")
+    before = by_end[np.maximum(np.searchsorted(work.end[by_end], start, "right") - 1, 0)]
+    lower, upper = (np.where((place >= 0) & (work.call[place] >= 0), calls[work.call[place]], otherwise)
+                    for place, otherwise in ((before, start), (ended_by, end)))
+    found: Mask = np.searchsorted(lost, upper) > np.searchsorted(lost, lower, "right")
+    return found
+
+
+def missing_from(recorded: Recorded, work: Work, ended_by: Int, start: Int, end: Int) -> Int:
+    """Return from when on each gap is not recorded: launched, not started; its end where it is not."""
+    call = np.where(ended_by >= 0, work.call[ended_by] if len(work.call) else -1, -1)
+    returned = recorded.calls.spans.end[call] if len(recorded.calls.spans.end) else np.zeros(len(call), np.int64)
+    late = (call >= 0) & (end - start > LONG_GAP_NS)
+    return np.where(late, np.clip(returned + DELAY_NS, start, end), end)

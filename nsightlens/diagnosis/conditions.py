@@ -1,0 +1,125 @@
+"""What may be concluded from a profile: conditions with counts, before anything is said of its times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int, Mask
+from nsightlens.diagnosis.recorded import KERNEL, MEMORY, Recorded
+from nsightlens.intervals.apart import outermost
+from nsightlens.intervals.coverage import coverage
+
+LOST, BEFORE_LAUNCH, UNLINKED, OVERHEAD = "launches without a kernel", "work before its launch", "kernels without a launch", (
+    "profiler overhead")
+_ABOVE_PCT, _LEADS_PCT = 20, 25
+_FRAGMENT = 1000
+_WORTH_PCT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that failed: of how many, how many; ns, where it is about time."""
+
+    code: str
+    count: int
+    of: int
+    ns: int = 0
+
+    @property
+    def share_pct(self) -> float:
+        """Return how large a share fails."""
+        return 100 * self.count / self.of if self.of else 0.0
+
+
+def check(recorded: Recorded, launches: int, lost: Int) -> list[Condition]:
+    """Return the conditions that fail in a profile. launches: those that should have a kernel; lost: those without."""
+    found = []
+    if len(lost):
+        found.append(Condition(LOST, len(lost), launches))
+    early, linked = before_launch(recorded)
+    if len(early):
+        found.append(Condition(BEFORE_LAUNCH, len(early), linked))
+    kernels = recorded.work.kind == KERNEL
+    unlinked = int(np.count_nonzero(kernels & (recorded.work.call < 0)))
+    if len(recorded.calls.launches) and 100 * unlinked > _ABOVE_PCT * np.count_nonzero(kernels):
+        found.append(Condition(UNLINKED, unlinked, int(np.count_nonzero(kernels))))
+    return found + _overhead(recorded)
+
+
+def hides_much(failed: Iterable[Condition]) -> bool:
+    """Return whether so many launches lack their kernel that only this can be said."""
+    lost = [condition for condition in failed if condition.code == LOST]
+    return _LEADS_PCT * sum(condition.of for condition in lost) < 100 * sum(condition.count for condition in lost)
+
+
+def _overhead(recorded: Recorded) -> list[Condition]:
+    """Return for how long the profiler itself held threads between the first and the last GPU work."""
+    work, spans = recorded.work, recorded.overheads
+    if not len(work.start) or not len(spans.start):
+        return []
+    start, end = int(work.start.min()), int(work.end.max())
+    held = coverage(np.maximum(spans.start, start), np.minimum(spans.end, end))
+    return [Condition(OVERHEAD, len(spans.start), len(spans.start), held)] if 100 * held > _WORTH_PCT * (end - start) else []
+
+
+def before_launch(recorded: Recorded) -> tuple[Int, int]:
+    """Return the places of work that starts before its launch call does, and how much work has its call."""
+    work = recorded.work
+    linked = np.flatnonzero(work.call >= 0)
+    early = linked[work.start[linked] < recorded.calls.spans.start[work.call[linked]]]
+    return early, len(linked)
+
+
+def lost_launches(recorded: Recorded) -> tuple[int, Int]:
+    """Return how many launches should have a kernel, and the places of the calls that have none.
+
+    Launches while a graph is recorded have none, and those after the last with a kernel are cut off by the end of the capture.
+    """
+    calls, work = recorded.calls, recorded.work
+    has_work = np.zeros(len(calls.launches), np.bool_)
+    has_work[work.call[work.call >= 0]] = True
+    lost, launches = [], 0
+    for process in np.unique(calls.spans.process[calls.launches_kernel]).tolist():
+        own = np.flatnonzero(calls.launches_kernel & calls.succeeds & (calls.spans.process == process))
+        kernels = np.flatnonzero((work.process == process) & (work.kind != MEMORY))
+        own = own[~_in_capture(recorded, own)]
+        with_work = own[has_work[own]]
+        if len(with_work):
+            own = own[calls.spans.start[own] <= calls.spans.start[with_work].max()]
+        elif len(kernels):
+            continue
+        launches += len(own)
+        lost.append(_outer_without(recorded, own, has_work))
+    return launches, np.sort(np.concatenate(lost)) if lost else np.zeros(0, np.int64)
+
+
+def _outer_without(recorded: Recorded, own: Int, has_work: Mask) -> Int:
+    """Return the outermost launches in which no launch has a kernel: one of the driver may lie in one of the runtime."""
+    spans = recorded.calls.spans
+    found = []
+    for thread in np.unique(spans.thread[own]).tolist():
+        mine = own[spans.thread[own] == thread]
+        outer = mine[outermost(spans.start[mine], spans.end[mine])]
+        which = np.searchsorted(spans.start[outer], spans.start[mine], "right") - 1
+        has = np.zeros(len(outer), np.bool_)
+        np.logical_or.at(has, which, has_work[mine])
+        found.append(outer[~has])
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def _in_capture(recorded: Recorded, own: Int) -> Mask:
+    """Return which calls lie between the begin and the end of a stream's capture, on any thread of the process."""
+    spans = recorded.calls.spans
+    names = [("Begin" in text) - ("End" in text) if "StreamBeginCapture" in text or "StreamEndCapture" in text else 0
+             for text in recorded.texts]
+    step = np.array([*names, 0])[spans.name]
+    at = np.flatnonzero(step)
+    if not len(at):
+        return np.zeros(len(own), np.bool_)
+    depth = np.cumsum(step[at])
+    place = np.searchsorted(spans.start[at], spans.start[own], "right") - 1
+    found: Mask = (place >= 0) & (depth[place] > 0)
+    return found

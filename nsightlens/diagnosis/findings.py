@@ -1,0 +1,114 @@
+"""What is worth most beside the verdict: the leaves of the trees that can be acted upon, the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
+
+MOST = 3
+_WORTH_PCT = 2
+"""Share of the window from which on a leaf is a finding."""
+_LARGE_PCT = 30
+_SMALL_NS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A cause that can be acted upon: what it is about, its ns in all trees, and which action fits (a key of words.ACTIONS)."""
+
+    cause: str
+    subject: str
+    ns: int
+    action: str
+    winnable_ns: int | None = None
+
+
+def findings(verdict: Verdict) -> list[Finding]:
+    """Return the findings of a run: those of which it is known what curing them wins by that, the others by their size."""
+    whole = verdict.sums.whole_ns
+    found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
+    found.sort(key=lambda finding: (-_worth(verdict, finding), finding.cause, finding.subject))
+    return found[:MOST]
+
+
+def _worth(verdict: Verdict, finding: Finding) -> int:
+    """Return what a finding is worth, summed over the trees, as the times of leaves are."""
+    return finding.ns if finding.winnable_ns is None else finding.winnable_ns * len(verdict.sums.trees)
+
+
+def _all(verdict: Verdict) -> Iterator[Finding]:
+    sums = verdict.sums
+    yield from _of_ranks(verdict)
+    for leaf in sums.leaves[IDLE]:
+        yield from _of_idle(verdict, leaf)
+    yield from _of_computing(sums)
+    for piece in sums.pieces[COPIES][:1]:
+        action = "pin" if piece.memory == "pageable" else "migrate" if "migration" in piece.key else "overlap copies"
+        yield Finding(COPIES, piece.key, piece.ns, action)
+    if 2 * sums.start_up_ns > max(sums.branches.values()):
+        for leaf in sums.leaves[START_UP][:1]:
+            name = next((name for name, _ in leaf.names if name), "")
+            action = "context" if leaf.cause == "context creation" else "start-up"
+            yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
+
+
+def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
+    waiting = verdict.waiting
+    if waiting and waiting.late:
+        yield Finding("late rank", ", ".join(map(str, sorted(waiting.late))), waiting.for_late_ns, "late", waiting.winnable_ns)
+    exposed = verdict.sums.branches[COMMUNICATION]
+    rest = exposed - (waiting.for_late_ns if waiting and waiting.late else 0)
+    pieces = verdict.sums.pieces[COMMUNICATION]
+    if rest > 0 and pieces:
+        yield Finding(COMMUNICATION, pieces[0].name, rest, "overlap")
+
+
+def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
+    name = next((name for name, _ in leaf.names if name), "")
+    if leaf.cause == "data loader":
+        yield Finding("data loader", name, leaf.ns, "workers" if "SingleProcess" in name else "prefetch")
+    elif leaf.cause in ("API calls", "waiting"):
+        for call, ns in leaf.names[:2]:
+            yield Finding(leaf.cause, call, ns, _of_call(call, leaf.cause))
+    elif leaf.cause in ("launching", "operators"):
+        pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
+        yield Finding(leaf.cause, name, leaf.ns, "compile" if pytorch else "graphs")
+    elif leaf.cause in ("first use", "compiling", "recording graphs"):
+        yield Finding(leaf.cause, name, leaf.ns, "warm")
+    elif leaf.cause == "pause":
+        yield Finding("pause", name, leaf.ns, "pause")
+    elif leaf.cause in ("OS calls", "ranges", "MPI"):
+        yield Finding(leaf.cause, name, leaf.ns, "host")
+    elif leaf.cause == "unknown":
+        yield Finding("host code", "", leaf.ns, "sample")
+
+
+def _of_call(name: str, cause: str) -> str:
+    if cause == "waiting":
+        return "wait"
+    if "Free" in name or "Malloc" in name or "MemAlloc" in name:
+        return "allocate"
+    return "copy" if "Memcpy" in name or "Memset" in name else "call"
+
+
+def plain_ns(sums: Sums) -> int:
+    """Return how long products and convolutions took that use no tensor cores, on GPUs that have some."""
+    return sum(piece.ns for tree in sums.trees if tree.tensor_cores for piece in tree.computing if piece.plain)
+
+
+def _of_computing(sums: Sums) -> Iterator[Finding]:
+    plain = plain_ns(sums)
+    if plain:
+        capable = [tree.capability for tree in sums.trees if tree.tensor_cores and tree.capability]
+        yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= 8 else "amp")
+    for tree in sums.trees[:1]:
+        if tree.low_fill:
+            name, ns, blocks = tree.low_fill
+            yield Finding("low fill", name, ns, f"fill {blocks} of {tree.sms}")
+    for piece in sums.pieces[COMPUTING][:1]:
+        is_large = 100 * piece.ns >= _LARGE_PCT * sums.branches[COMPUTING]
+        if is_large and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
+            yield Finding(COMPUTING, piece.name, piece.ns, "measure")

@@ -1,0 +1,176 @@
+"""Why a GPU idled: what the thread did that launched the work after each gap; and start-up and wind-down, divided alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int
+from nsightlens.diagnosis.branches import Gaps, missing_from
+from nsightlens.diagnosis.recorded import Recorded, Work
+from nsightlens.diagnosis.timeline import CAUSES, Layer, Parts, Threads, joined, paint
+from nsightlens.diagnosis.window import Window
+
+_CONTEXT_NS = 10_000_000
+"""How long the first API call lasts that creates the context, in start-up."""
+_NUMBER = re.compile(r"(?<![A-Za-z_:])\d+")
+_HELD_BY = 3
+"""Gaps that are named where they hold half of a cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One cause of idle time: its ns, its parts by name, the largest first, and the few gaps that hold half of it.
+
+    gaps: how many have some; few: 1 to 3 gaps that hold half of it, with few_ns, 0 where more do.
+    """
+
+    cause: str
+    ns: int
+    names: tuple[tuple[str, int], ...]
+    gaps: int
+    few: int = 0
+    few_ns: int = 0
+
+
+def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> list[Leaf]:
+    """Return the causes of the idle time of a device, the largest first; they sum to it."""
+    number = np.flatnonzero(gaps.missing > gaps.start)
+    start, end = gaps.start[number], gaps.missing[number]
+    call = np.where(gaps.work[number] >= 0, work.call[gaps.work[number]], -1)
+    spans = recorded.calls.spans
+    known = call >= 0
+    until = np.where(known, np.clip(spans.end[call] if len(spans.end) else 0, start, end), end)
+    thread = np.where(known, spans.thread[call] if len(spans.thread) else 0, _main(recorded, work))
+    between = np.flatnonzero(until < end)
+    after = Parts(number[between], np.full(len(between), CAUSES.index("between kernels")), np.full(len(between), -1),
+                  (end - until)[between])
+    some = np.flatnonzero(start < until)
+    return leaves(recorded, joined([paint(threads, number[some], start[some], until[some], thread[some]), after]))
+
+
+def _main(recorded: Recorded, work: Work) -> int:
+    """Return the thread that launched most of the work; 0 where no launch is known."""
+    threads = recorded.calls.spans.thread[work.call[work.call >= 0]]
+    if not len(threads):
+        return 0
+    values, count = np.unique(threads, return_counts=True)
+    return int(values[np.argmax(count)])
+
+
+def leaves(recorded: Recorded, parts: Parts) -> list[Leaf]:
+    """Return the sums of parts by cause and name, the largest first."""
+    found = []
+    for place in np.unique(parts.cause).tolist():
+        mine = parts.cause == place
+        names, which = np.unique(parts.name[mine], return_inverse=True)
+        by_name = np.zeros(len(names), np.int64)
+        np.add.at(by_name, which, parts.ns[mine])
+        gaps, of = np.unique(parts.gap[mine], return_inverse=True)
+        by_gap = np.zeros(len(gaps), np.int64)
+        np.add.at(by_gap, of, parts.ns[mine])
+        total = int(by_name.sum())
+        if total:
+            few, few_ns = _few(by_gap, total)
+            named = _alike((recorded.text(code), ns) for code, ns in zip(names.tolist(), by_name.tolist(), strict=True))
+            found.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns))
+    return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
+
+
+def _alike(named: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Return the sums of names that are alike but for numbers and what follows a comma, the largest first."""
+    sums: dict[str, tuple[str, int]] = {}
+    for name, ns in named:
+        form = alike(name)
+        said, before = sums.get(form, (name.partition(",")[0], 0))
+        sums[form] = said if said == name.partition(",")[0] else form, before + ns
+    return tuple(sorted(sums.values(), key=lambda item: (-item[1], item[0])))
+
+
+def alike(name: str) -> str:
+    """Return what names have in common that are alike but for numbers."""
+    return _NUMBER.sub("#", name.partition(",")[0])
+
+
+def _few(by_gap: Int, total: int) -> tuple[int, int]:
+    """Return the fewest gaps that hold half of a cause and their ns, where there are 1 to 3 of more."""
+    largest = np.sort(by_gap)[::-1][:_HELD_BY]
+    sums = np.cumsum(largest)
+    enough = np.flatnonzero(2 * sums >= total)
+    if not len(enough):
+        return 0, 0
+    return int(enough[0]) + 1, int(sums[enough[0]])
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What lies before the first GPU work of a process, or after its last: start_ns to end_ns, and its causes.
+
+    queued_ns: time before the first GPU work in which it was queued already, behind work that was not recorded.
+    """
+
+    ns: int
+    leaves: tuple[Leaf, ...]
+    queued_ns: int = 0
+    start: int = 0
+    end: int = 0
+
+
+def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads) -> Outside:
+    """Return the time from the first call of a process to its first GPU work, or to its first marked step if that is earlier."""
+    process, number = int(work.process[0]), int(work.window[0])
+    began = _began(recorded, process, number)
+    first = int(work.start.min())
+    until = min(first, window.marked) if window.steps and window.marked is not None else first
+    if began is None or began >= until:
+        return Outside(0, ())
+    missing = until
+    if until == first:
+        missing = int(missing_from(recorded, work, np.array([0]), np.array([began]), np.array([until]))[0])
+    call = int(work.call[0])
+    thread = int(recorded.calls.spans.thread[call]) if call >= 0 else _main(recorded, work)
+    parts = paint(threads, np.array([0]), np.array([began]), np.array([missing]), np.array([thread]),
+                  _context(recorded, process, number, began, missing))
+    return Outside(missing - began, tuple(leaves(recorded, parts)), until - missing, began, missing)
+
+
+def wind_down(recorded: Recorded, work: Work, threads: Threads) -> Outside:
+    """Return the time from the last GPU work of a process to the end of its last API call."""
+    process, number = int(work.process[0]), int(work.window[0])
+    spans = recorded.calls.spans
+    own = (spans.process == process) & (spans.window == number)
+    last, end = int(work.end.max()), int(spans.end[own].max(initial=0))
+    if end <= last:
+        return Outside(0, ())
+    thread = int(spans.thread[own][np.argmax(spans.end[own])])
+    parts = paint(threads, np.array([0]), np.array([last]), np.array([end]), np.array([thread]))
+    return Outside(end - last, tuple(leaves(recorded, parts)), 0, last, end)
+
+
+def _began(recorded: Recorded, process: int, number: int) -> int | None:
+    """Return when the first API call of a process began, or of PyTorch its first operator."""
+    starts = []
+    for spans, wanted in ((recorded.calls.spans, None), (recorded.ranges.spans, recorded.codes.get("operator", -2))):
+        own = (spans.process == process) & (spans.window == number)
+        if wanted is not None:
+            own &= recorded.ranges.kind == wanted
+        starts += [int(spans.start[own].min())] if own.any() else []
+    return min(starts) if starts else None
+
+
+def _context(recorded: Recorded, process: int, number: int, began: int, until: int) -> list[Layer]:
+    """Return the first API call of a process that lasts long enough to have created the context, as a layer."""
+    calls = recorded.calls
+    own = np.flatnonzero((calls.spans.process == process) & (calls.spans.window == number))
+    if not len(own):
+        return []
+    length = np.minimum(calls.spans.end[own], until) - np.maximum(calls.spans.start[own], began)
+    long = own[(length > _CONTEXT_NS) & ~(calls.launches | calls.copies | calls.waits)[own]]
+    first = long[:1]
+    if not len(first):
+        return []
+    return [Layer("context creation", calls.spans.start[first], calls.spans.end[first], calls.spans.name[first])]
+

@@ -1,0 +1,94 @@
+"""Every run of a store, judged: its trees, its verdict, and what kept parts of it from being judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nsightlens.diagnosis import conditions
+from nsightlens.diagnosis.conditions import Condition
+from nsightlens.diagnosis.counters import Counters, counters
+from nsightlens.diagnosis.host_only import HostOnly, host_only
+from nsightlens.diagnosis.ranks import Exchanges, waiting
+from nsightlens.diagnosis.recorded import Ask, Row, read
+from nsightlens.diagnosis.tree import Tree, trees
+from nsightlens.diagnosis.verdict import CPU, KERNEL, NONE, NOT_RECORDED, Sums, Verdict, is_too_little, judge, sums
+
+_TIMELINE = ("nsys", "kineto")
+_PROFILES = "SELECT * FROM profiles ORDER BY run, tool, profile_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run under one tool. cause: what leads; verdict: where there is a timeline; conditions: what failed, or was not judged."""
+
+    run: str
+    tool: str
+    cause: str
+    trees: list[Tree]
+    sums: Sums | None = None
+    verdict: Verdict | None = None
+    host: HostOnly | None = None
+    counters: Counters | None = None
+    conditions: list[Condition] = field(default_factory=list)
+
+
+def judged(ask: Ask, exchanges_of: Callable[[str, str], Exchanges | None]) -> list[Judged]:
+    """Return each run and tool, judged; of a run first the tool that disturbs least, of those with something to judge.
+
+    exchanges_of: the matched collectives of a run under a tool, None without any.
+    """
+    by_run: dict[tuple[str, str], list[Row]] = {}
+    for row in ask(_PROFILES, []).to_pylist():
+        by_run.setdefault((row["run"], row["tool"]), []).append(row)
+    found = [_judged(ask, run, tool, profiles, exchanges_of) for (run, tool), profiles in by_run.items()
+             if tool in (*_TIMELINE, "ncu")]
+    return sorted(found, key=_worth)
+
+
+def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
+            exchanges_of: Callable[[str, str], Exchanges | None]) -> Judged:
+    if tool == "ncu":
+        measured = counters(ask, run)
+        return Judged(run, tool, KERNEL if measured else NONE, [], counters=measured)
+    found: list[Tree] = []
+    hosts: list[HostOnly] = []
+    failed: list[Condition] = []
+    for profile in profiles:
+        recorded = read(ask, profile)
+        launches, lost = conditions.lost_launches(recorded)
+        failed += conditions.check(recorded, launches, lost)
+        of_profile = trees(recorded, lost)
+        found += of_profile
+        if not of_profile:
+            hosts.append(host_only(recorded))
+    if not found:
+        projected = any(_is_projected(ask, profile) for profile in profiles)
+        return _without_gpu(run, tool, hosts, failed) if not projected else Judged(run, tool, NONE, [], conditions=failed)
+    found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
+    whole = sums(found)
+    if is_too_little(whole):
+        return Judged(run, tool, NONE, found, whole, conditions=failed)
+    if conditions.hides_much(failed):
+        return Judged(run, tool, NOT_RECORDED, found, whole, conditions=failed)
+    exchanges = exchanges_of(run, tool) if len({tree.rank for tree in found} - {None}) > 1 else None
+    verdict = judge(whole, waiting(found, exchanges) if exchanges is not None else None)
+    return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
+
+
+def _is_projected(ask: Ask, profile: Row) -> bool:
+    """Return whether a profile holds ranges projected on the GPU, without the work itself."""
+    return bool(ask("SELECT 1 FROM range_projections WHERE profile_id = $1 LIMIT 1", [profile["profile_id"]]).num_rows)
+
+
+def _without_gpu(run: str, tool: str, hosts: list[HostOnly], failed: list[Condition]) -> Judged:
+    host = max(hosts, key=lambda each: (each.launches, each.ns))
+    cause = NOT_RECORDED if host.launches else CPU if host.name and host.ranges else NONE
+    return Judged(run, tool, cause, [], host=host, conditions=failed)
+
+
+def _worth(each: Judged) -> tuple[Any, ...]:
+    order = (*_TIMELINE, "ncu")
+    return (each.run, each.verdict is None and each.cause != NOT_RECORDED, each.cause == NONE, each.tool == "ncu",
+            order.index(each.tool))

@@ -1,0 +1,135 @@
+"""Whom ranks wait for in collectives: exposed waits of matched calls, which ranks are late, and what all would win without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int, Mask
+from nsightlens.diagnosis.tree import Tree
+from nsightlens.intervals.intersection import intersection
+
+LATE_PCT = 2
+"""Share of a step, and of the window, from which on a rank is late."""
+
+
+class Exchanges(NamedTuple):
+    """Matched communication kernels: an element for each call and rank. start, end: ns since the epoch, or of one clock.
+
+    call: a number for each matched call; group: a number for its communicator.
+    """
+
+    call: Int
+    group: Int
+    rank: Int
+    start: Int
+    end: Int
+
+
+class Waiting(NamedTuple):
+    """What ranks wait for each other. late: those that the others wait for; waited_ns: exposed waits of all; first_ns: of them in
+    the first collective of each communicator; for_late_ns: waits of calls in which a late rank came last; winnable_ns: what the
+    job would win if they all came as the others do; transfer_ns: the rest of exposed communication."""
+
+    late: tuple[int, ...]
+    ranks: int
+    waited_ns: int
+    first_ns: int
+    for_late_ns: int
+    winnable_ns: int
+    alone_ns: tuple[int, ...]
+
+
+def waiting(trees: Sequence[Tree], exchanges: Exchanges) -> Waiting | None:
+    """Return how ranks wait for each other in their windows; None where no calls were matched."""
+    by_rank = {tree.rank: tree for tree in trees if tree.rank is not None}
+    known = np.isin(exchanges.rank, list(by_rank))
+    found = Exchanges(*(column[known] for column in exchanges))
+    if len(by_rank) < 2 or not len(found.call):
+        return None
+    _, call = np.unique(found.call, return_inverse=True)
+    length = found.end - found.start
+    shortest = np.full(call.max() + 1, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, call, length)
+    wait = length - shortest[call]
+    inside, step, steps = _steps(by_rank, found)
+    exposed = np.zeros(len(call), np.int64)
+    for rank, tree in by_rank.items():
+        mine = np.flatnonzero(found.rank == rank)
+        exposed[mine] = _exposed(tree, found.start[mine], wait[mine])
+    exposed[~inside] = 0
+    first = _firsts(by_rank, found, call)
+    late = _late(by_rank, found.rank, step, steps, np.where(first[call], 0, exposed))
+    last = np.zeros(len(shortest), np.int64)
+    is_last = length == shortest[call]
+    last[call[is_last]] = found.rank[is_last]
+    for_late = np.isin(last, late)[call] & inside
+    return Waiting(tuple(late), len(by_rank), int(exposed.sum()), int(exposed[first[call]].sum()), int(wait[for_late].sum()),
+                   winnable(call[inside], found.rank[inside], length[inside], late),
+                   tuple(winnable(call[inside], found.rank[inside], length[inside], [rank]) for rank in late))
+
+
+def _steps(by_rank: dict[int, Tree], found: Exchanges) -> tuple[Mask, Int, int]:
+    """Return whether each part lies in the window of its rank, in which of its steps, and how many there are."""
+    inside, step, most = np.zeros(len(found.call), np.bool_), np.zeros(len(found.call), np.int64), 1
+    for rank, tree in by_rank.items():
+        mine = np.flatnonzero(found.rank == rank)
+        end = found.end[mine] - (tree.origin_ns or 0)
+        inside[mine] = (tree.window.start < end) & (end <= tree.window.end)
+        bounds = np.array(tree.window.bounds, np.int64)
+        if len(bounds) > 1:
+            step[mine] = np.clip(np.searchsorted(bounds, end, "left") - 1, 0, len(bounds) - 2)
+            most = max(most, len(bounds) - 1)
+    return inside, step, most
+
+
+def _exposed(tree: Tree, start: Int, wait: Int) -> Int:
+    """Return how much of each wait was not hidden; the waits of a rank are sorted by start here."""
+    start = start - (tree.origin_ns or 0)
+    shared = intersection(start, start + wait, *tree.exposed)
+    found = np.zeros(len(start), np.int64)
+    np.add.at(found, shared.place, shared.end - shared.start)
+    return found
+
+
+def _firsts(by_rank: dict[int, Tree], found: Exchanges, call: Int) -> Mask:
+    """Return which calls are the first of their communicator, where a window begins with the capture."""
+    first = np.zeros(call.max() + 1, np.bool_)
+    if any(tree.window.dropped for tree in by_rank.values()):
+        return first
+    order = np.lexsort((found.start, found.group))
+    begins = np.concatenate([[True], found.group[order][1:] != found.group[order][:-1]])
+    first[call[order[begins]]] = True
+    return first
+
+
+def _late(by_rank: dict[int, Tree], rank: Int, step: Int, steps: int, exposed: Int) -> list[int]:
+    """Return the ranks that the others wait for, the one that costs most at the front."""
+    ranks = np.array(sorted(by_rank), np.int64)
+    waits = np.zeros((len(ranks), steps), np.int64)
+    np.add.at(waits, (np.searchsorted(ranks, rank), step), exposed)
+    windows = np.array([by_rank[int(number)].window.length for number in ranks])
+    upper = np.sort(waits, axis=0)[len(ranks) // 2:]
+    usual = np.median(upper, axis=0)
+    behind = usual - waits
+    late = (2 * waits < usual) & (100 * behind > LATE_PCT * windows[:, None] / steps)
+    lateness = np.where(late, behind, 0).sum(axis=1)
+    found = np.flatnonzero(100 * lateness >= LATE_PCT * windows)
+    found = found[lateness[found] > 0]
+    return [int(ranks[place]) for place in found[np.argsort(-lateness[found], kind="stable")]]
+
+
+def winnable(call: Int, rank: Int, length: Int, late: Sequence[int]) -> int:
+    """Return what the job would win if these ranks came with the others: per call the shortest of the others less that of all."""
+    if not len(late) or not len(call):
+        return 0
+    calls, call = np.unique(call, return_inverse=True)
+    most = np.iinfo(np.int64).max
+    every, others = np.full(len(calls), most), np.full(len(calls), most)
+    np.minimum.at(every, call, length)
+    rest = ~np.isin(rank, late)
+    np.minimum.at(others, call[rest], length[rest])
+    known = others < most
+    return int((others[known] - every[known]).sum())

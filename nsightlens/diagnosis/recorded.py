@@ -1,0 +1,274 @@
+"""What a profile recorded, as arrays: GPU work, API calls, ranges and other calls of the host. Times in ns of its own clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers
+
+Ask = Callable[[str, Sequence[object]], pa.Table]
+Row = dict[str, Any]
+
+COMPUTING, COMMUNICATION, COPIES = range(3)
+"""What GPU work is, as the first of these that applies."""
+KERNEL, MEMORY, GRAPH = range(3)
+_LAUNCHES = re.compile(r"Launch(Cooperative)?(Kernel|Grid|Async$|$)|ModuleLaunch|LaunchHostFunc|GraphLaunch|launchKernel", re.I)
+_COPIES = re.compile(r"Memcpy|Memset|MemPrefetch", re.I)
+_WAITS = re.compile(r"Synchronize|WaitEvent$|_wait$", re.I)
+_KERNELS = re.compile(r"LaunchKernel|LaunchCooperativeKernel|ModuleLaunch|cuLaunch$|cudaLaunch$|hipLaunch$|LaunchGrid", re.I)
+_WORK = """
+SELECT 0 AS kind, process_id, window_index, device_id, context, stream, start_ns, duration_ns, kernel_key AS name, short_name,
+    coalesce(family = 'collective', false) AS communicates, family, tensor_cores, launch_id, kernel_id AS work_id,
+    grid_x::BIGINT * grid_y * grid_z AS blocks, NULL AS direction, NULL AS memory, rank
+FROM _bounded_kernels WHERE profile_id = $1 AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
+UNION ALL
+SELECT 1, process_id, window_index, device_id, context, stream, start_ns, duration_ns, name, name,
+    kind = 'memcpy' AND (regexp_matches(coalesce(op, ''), '^(nccl|rccl|c10d|ucc)::?|^record_param_comms')
+        OR regexp_matches(coalesce(range_path, ''), '(^| / )nccl[A-Z:]')), 'memory', NULL, launch_id, memory_op_id, NULL,
+    coalesce(direction, kind) || CASE WHEN kind = 'migration' THEN ' migration' ELSE '' END,
+    CASE WHEN 'pageable' IN (source_memory, destination_memory) THEN 'pageable'
+         WHEN 'pinned' IN (source_memory, destination_memory) THEN 'pinned'
+         WHEN 'managed' IN (source_memory, destination_memory) THEN 'managed' END, rank
+FROM memory_ops WHERE profile_id = $1 AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
+UNION ALL
+SELECT 2, process_id, window_index, device_id, context, stream, start_ns, end_ns - start_ns, 'CUDA graph', 'CUDA graph', false,
+    'graph', NULL, launch_id, work_id, NULL, NULL, NULL, NULL
+FROM _gpu_work WHERE profile_id = $1 AND kind = 'graph'
+"""
+_CALLS = """
+SELECT launch_id, process_id, window_index, thread, start_ns, duration_ns, name, correlation_id,
+    coalesce(return_value, 0) = 0 AS succeeds
+FROM api_calls WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY launch_id
+"""
+_RANGES = """
+SELECT range_id, parent_id, depth, process_id, window_index, thread, start_ns, duration_ns, kind, name,
+    (hash(name, shapes) >> 1)::BIGINT AS work
+FROM ranges WHERE profile_id = $1 AND kind <> 'gpu_annotation' AND start_ns IS NOT NULL AND duration_ns > 0
+ORDER BY range_id
+"""
+_SERVING = "SELECT range_id FROM _serving_names WHERE profile_id = $1"
+_OTHERS = """
+SELECT process_id, window_index, thread, start_ns, duration_ns, name, 'os' AS kind FROM os_calls
+WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0
+UNION ALL
+SELECT process_id, window_index, thread, start_ns, duration_ns, name, 'mpi' FROM mpi_calls
+WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0
+UNION ALL
+SELECT process_id, window_index, thread, start_ns, duration_ns, coalesce(name, kind), 'overhead' FROM overheads
+WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0
+ORDER BY ALL
+"""
+_WAITING = """
+SELECT DISTINCT launch_id FROM synchronizations
+WHERE profile_id = $1 AND kind IN ('event', 'stream', 'context') AND launch_id IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Pieces of GPU work, by start. branch: COMPUTING, COMMUNICATION or COPIES; call: the place of the launching call, or -1.
+
+    process, device, queue, name, short_name, family, direction, memory: codes of `Recorded.texts`, -1 where unknown.
+    """
+
+    start: Int
+    end: Int
+    kind: Int
+    branch: Int
+    process: Int
+    window: Int
+    device: Int
+    queue: Int
+    name: Int
+    short_name: Int
+    family: Int
+    tensor_cores: Int
+    call: Int
+    blocks: Int
+    direction: Int
+    memory: Int
+
+    def where(self, mask: Mask | Int) -> Work:
+        """Return some of it."""
+        return Work(*(getattr(self, name)[mask] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """What threads did, by start. name: a code of `texts`; thread: a code of process and thread; flags: what it is."""
+
+    start: Int
+    end: Int
+    name: Int
+    process: Int
+    window: Int
+    thread: Int
+
+    def where(self, mask: Mask | Int) -> Spans:
+        """Return some of them."""
+        return Spans(*(getattr(self, name)[mask] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """API calls, by start: the spans, what each is, and its correlation."""
+
+    spans: Spans
+    launches: Mask
+    launches_kernel: Mask
+    copies: Mask
+    waits: Mask
+    succeeds: Mask
+    correlation: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Operators, annotations, NVTX ranges, modules and steps, by id. parent: the place of the range around each, or -1.
+
+    work: a number for its name and shapes; serving: whether it is a step of an inference server.
+    """
+
+    spans: Spans
+    kind: Int
+    parent: Int
+    depth: Int
+    work: Int
+    serving: Mask
+
+
+@dataclass(slots=True)
+class Recorded:
+    """All that is judged of a profile. texts: the text of each code."""
+
+    profile: Row
+    devices: dict[str, Row]
+    work: Work
+    calls: Calls
+    ranges: Ranges
+    os: Spans
+    mpi: Spans
+    overheads: Spans
+    texts: list[str]
+    codes: dict[str, int] = field(default_factory=dict)
+    ranks: dict[int, int] = field(default_factory=dict)
+
+    def text(self, code: int) -> str:
+        """Return the text of a code; '' where it is unknown."""
+        return self.texts[code] if code >= 0 else ""
+
+
+class _Texts:
+    """Numbers for texts, the same in all tables of a profile."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.codes: dict[str, int] = {}
+
+    def code(self, text: str) -> int:
+        """Return the number of a text."""
+        if text not in self.codes:
+            self.codes[text] = len(self.texts)
+            self.texts.append(text)
+        return self.codes[text]
+
+    def of(self, column: pa.ChunkedArray) -> Int:
+        """Return the number of each text of a column; -1 for NULL."""
+        codes, values = distinct(column)
+        table = np.array([-1 if value is None else self.code(str(value)) for value in values], np.int64)
+        return table[codes]
+
+
+def read(ask: Ask, profile: Row) -> Recorded:
+    """Return what a profile recorded."""
+    which = [profile["profile_id"]]
+    texts = _Texts()
+    calls, launch_ids = _calls(ask, which, texts)
+    work, ranks = _work(ask, which, texts, launch_ids)
+    others, kinds = _others(ask, which, texts)
+    devices = {row["device_id"]: row for row in ask(
+        "SELECT * FROM devices WHERE profile_id = $1 AND device_id IS NOT NULL ORDER BY ALL", which).to_pylist()}
+    of_os, of_mpi, of_profiler = (others.where(kinds == texts.code(kind)) for kind in ("os", "mpi", "overhead"))
+    return Recorded(profile, devices, work, calls, _ranges(ask, which, texts), of_os, of_mpi, of_profiler, texts.texts,
+                    texts.codes, ranks)
+
+
+def _columns(table: pa.Table, *names: str) -> list[Int]:
+    return [integers(table[name].combine_chunks()) for name in names]
+
+
+def _spans(table: pa.Table, texts: _Texts) -> tuple[Spans, Int]:
+    """Return the rows of a table as spans by start, and the place that each had."""
+    start, duration, window = _columns(table, "start_ns", "duration_ns", "window_index")
+    process, name = texts.of(table["process_id"]), texts.of(table["name"])
+    thread = _pairs(process, _columns(table, "thread")[0])
+    order = np.lexsort((-duration, start))
+    found = Spans(start, start + duration, name, process, window, thread)
+    return found.where(order), order
+
+
+def _pairs(first: Int, second: Int) -> Int:
+    """Return a number for each pair of integers that is one for the whole profile: the same pair, the same number."""
+    mixed: Int = (first.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ second.astype(np.uint64)).view(np.int64)
+    return mixed
+
+
+def _calls(ask: Ask, which: list[Any], texts: _Texts) -> tuple[Calls, Int]:
+    table = ask(_CALLS, which)
+    spans, order = _spans(table, texts)
+    launch_id, correlation = _columns(table, "launch_id", "correlation_id")
+    waiting = np.isin(launch_id, _columns(ask(_WAITING, which), "launch_id")[0])[order]
+    flags = {pattern: np.array([bool(pattern.search(text)) for text in texts.texts] + [False])[spans.name]
+             for pattern in (_LAUNCHES, _KERNELS, _COPIES, _WAITS)}
+    queries = np.array(["Query" in text for text in texts.texts] + [False])[spans.name]
+    succeeds = table["succeeds"].combine_chunks().to_numpy(zero_copy_only=False)[order]
+    return Calls(spans, flags[_LAUNCHES], flags[_KERNELS], flags[_COPIES],
+                 (flags[_WAITS] | waiting) & ~queries & ~flags[_COPIES], succeeds, correlation[order]), launch_id[order]
+
+
+def _work(ask: Ask, which: list[Any], texts: _Texts, launch_ids: Int) -> tuple[Work, dict[int, int]]:
+    table = ask(_WORK, which)
+    start, duration, kind, window, context, stream, launch, work_id, blocks, rank = _columns(
+        table, "start_ns", "duration_ns", "kind", "window_index", "context", "stream", "launch_id", "work_id", "blocks", "rank")
+    process, device, name, short_name, family, direction, memory = (texts.of(table[column]) for column in (
+        "process_id", "device_id", "name", "short_name", "family", "direction", "memory"))
+    communicates = table["communicates"].combine_chunks().to_numpy(zero_copy_only=False).astype(np.bool_)
+    branch = np.where(communicates, COMMUNICATION, np.where(kind == MEMORY, COPIES, COMPUTING))
+    cores = table["tensor_cores"].combine_chunks().cast(pa.int8()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    found = Work(start, start + duration, kind, branch, process, window, device, _pairs(_pairs(process, context), stream), name,
+                 short_name, family, cores, places(launch_ids, launch), blocks, direction, memory)
+    known = rank != MISSING
+    order = np.lexsort((work_id, kind, found.end, start))
+    return found.where(order), dict(zip(process[known].tolist(), rank[known].tolist(), strict=True))
+
+
+def _ranges(ask: Ask, which: list[Any], texts: _Texts) -> Ranges:
+    table = ask(_RANGES, which)
+    start, duration, window, thread, range_id, parent_id, depth, work = _columns(
+        table, "start_ns", "duration_ns", "window_index", "thread", "range_id", "parent_id", "depth", "work")
+    process, name, kind = (texts.of(table[column]) for column in ("process_id", "name", "kind"))
+    spans = Spans(start, start + duration, name, process, window, _pairs(process, thread))
+    serving = np.isin(range_id, _columns(ask(_SERVING, which), "range_id")[0])
+    return Ranges(spans, kind, places(range_id, parent_id), depth, work, serving)
+
+
+def _others(ask: Ask, which: list[Any], texts: _Texts) -> tuple[Spans, Int]:
+    table = ask(_OTHERS, which)
+    spans, order = _spans(table, texts)
+    return spans, texts.of(table["kind"])[order]
+
+
+def places(ids: Int, wanted: Int) -> Int:
+    """Return the place of each wanted id among `ids`; -1 for MISSING and for what is not there."""
+    if not len(ids):
+        return np.full(len(wanted), -1)
+    order = np.argsort(ids, kind="stable")
+    place = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
+    found = order[place]
+    return np.where((ids[found] == wanted) & (wanted != MISSING), found, -1)

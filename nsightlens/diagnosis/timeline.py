@@ -1,0 +1,214 @@
+"""What threads did, as layers: sets of intervals that do not overlap, each with a cause and a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.diagnosis.recorded import KERNEL, Recorded, Spans
+from nsightlens.diagnosis.window import recorded_names
+from nsightlens.intervals.apart import outermost
+from nsightlens.intervals.coverage import union
+from nsightlens.intervals.intersection import difference, intersection
+
+_LOADER = re.compile(r"^enumerate\(DataLoader\)|^(?:torch/utils/data/)?dataloader\.py\(\d+\): __next__|DataLoaderIter\b")
+_RECORDS = re.compile(r"StreamBeginCapture|StreamEndCapture")
+_INSTANTIATES = re.compile(r"GraphInstantiate")
+_COMPILES = re.compile(r"nvrtc|ptxas|triton.*compil|torch_?inductor|torch\.?_?dynamo|torch-compiled region.*compil|"
+                       r"^compile_|CachingAutotuner|async_compile|cuLinkComplete", re.I)
+_COMMUNICATES = re.compile(r"^P?MPI_|^nccl[A-Z]|^(?:nccl|gloo|c10d|ucc|mpi):")
+_ALLOCATES = re.compile(r"Malloc|MemAlloc|HostRegister|HostAlloc", re.I)
+_MANY, _OUTLIER = 10, 100
+"""Calls of a name from which on one can be a pause, and by how many times its median it is one."""
+_PAUSE_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
+_USUAL = ("step", "module")
+"""Kinds of ranges that do not say what the host does: what lies around them does."""
+
+CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "waiting", "pause", "API calls",
+          "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
+"""Why the GPU had no work, in the order in which they take each ns."""
+
+
+class Layer(NamedTuple):
+    """Intervals of a thread, sorted and apart, with the code of the name of each."""
+
+    cause: str
+    start: Int
+    end: Int
+    name: Int
+
+
+class Parts(NamedTuple):
+    """Parts of gaps: of each, the number of the gap, the place of its cause in CAUSES, the code of its name, and its ns."""
+
+    gap: Int
+    cause: Int
+    name: Int
+    ns: Int
+
+
+def joined(parts: Sequence[Parts]) -> Parts:
+    """Return several as one."""
+    none = np.zeros(0, np.int64)
+    return Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else Parts(none, none, none, none)
+
+
+@dataclass
+class Threads:
+    """The layers of each thread of a profile, made when they are asked for. whole: the length of what is judged; ns."""
+
+    recorded: Recorded
+    whole: int
+
+    def __post_init__(self) -> None:
+        self._layers: dict[int, list[Layer]] = {}
+
+    @cached_property
+    def _first_uses(self) -> Mask:
+        """Return which calls are the first to launch their kernel in a process."""
+        work, calls = self.recorded.work, self.recorded.calls
+        kernels = np.flatnonzero((work.kind == KERNEL) & (work.call >= 0))
+        found = np.zeros(len(calls.spans.start), np.bool_)
+        if len(kernels):
+            order = kernels[np.lexsort((calls.spans.start[work.call[kernels]], work.name[kernels], work.process[kernels]))]
+            key = np.stack([work.process[order], work.name[order]])
+            first = np.concatenate([[True], np.any(key[:, 1:] != key[:, :-1], axis=0)])
+            found[work.call[order[first]]] = True
+        return found & calls.launches
+
+    @cached_property
+    def _labels(self) -> tuple[Int, Int]:
+        """Return the code and the kind of what each range says of the host, taken from around it where it says nothing."""
+        ranges = self.recorded.ranges
+        name, kind = ranges.spans.name.copy(), ranges.kind.copy()
+        usual = np.isin(kind, [self.recorded.codes.get(text, -2) for text in _USUAL])
+        for depth in np.unique(ranges.depth[usual]).tolist():
+            here = np.flatnonzero(usual & (ranges.depth == depth))
+            around = ranges.parent[here]
+            name[here] = np.where(around >= 0, name[around], -1)
+            kind[here] = np.where(around >= 0, kind[around], -1)
+        return name, kind
+
+    def layers(self, thread: int) -> list[Layer]:
+        """Return what a thread did, the cause that goes first at the front."""
+        if thread not in self._layers:
+            self._layers[thread] = list(self._of(thread))
+        return self._layers[thread]
+
+    def _of(self, thread: int) -> Iterator[Layer]:
+        recorded, calls, ranges = self.recorded, self.recorded.calls, self.recorded.ranges
+        mine = calls.spans.thread == thread
+        own = np.flatnonzero(ranges.spans.thread == thread)
+        kept = np.flatnonzero(mine)
+        kept = kept[outermost(calls.spans.start[kept], calls.spans.end[kept])]
+        inner = self._innermost(own)
+        yield self._graphs(np.flatnonzero(mine))
+        yield self._calls("first use", np.flatnonzero(mine & self._first_uses))
+        yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
+        yield _named("data loader", recorded, ranges.spans, own, _LOADER)
+        yield self._calls("waiting", np.flatnonzero(mine & calls.waits))
+        yield self._pauses(kept, own, inner)
+        yield self._calls("API calls", kept[~calls.launches[kept]])
+        yield self._calls("launching", kept[calls.launches[kept]])
+        yield _named("MPI", recorded, ranges.spans, own, _COMMUNICATES)
+        yield _apart("MPI", recorded.mpi.where(recorded.mpi.thread == thread))
+        operator = recorded.codes.get("operator", -2)
+        names, kinds = self._labels
+        for cause, is_it in (("ranges", kinds != operator), ("operators", kinds == operator)):
+            some = (inner.name >= 0) & (names[inner.name] >= 0) & is_it[inner.name]
+            yield Layer(cause, inner.start[some], inner.end[some], names[inner.name[some]])
+        yield _apart("OS calls", recorded.os.where(recorded.os.thread == thread))
+
+    def _calls(self, cause: str, places: Int) -> Layer:
+        return _apart(cause, self.recorded.calls.spans.where(places))
+
+    def _graphs(self, mine: Int) -> Layer:
+        """Return when a thread records or instantiates graphs: from the begin of a capture to its end."""
+        spans = self.recorded.calls.spans.where(mine)
+        is_capture, instantiates = (recorded_names(self.recorded, spans, pattern) for pattern in (_RECORDS, _INSTANTIATES))
+        at = np.flatnonzero(is_capture)
+        begins = np.array(["Begin" in self.recorded.text(code) for code in spans.name[at].tolist()], np.bool_)
+        pairs = np.flatnonzero(begins[:-1] & ~begins[1:]) if len(at) else np.zeros(0, np.int64)
+        start = np.concatenate([spans.start[at[pairs]], spans.start[instantiates]])
+        end = np.concatenate([spans.end[at[pairs + 1]] if len(pairs) else spans.end[:0], spans.end[instantiates]])
+        found = union(start, end)
+        return Layer("recording graphs", found.start, found.end, np.full(len(found.start), -1))
+
+    def _innermost(self, own: Int) -> Layer:
+        """Return at each time the innermost range of a thread: its place in `ranges`."""
+        spans, depth, parent = self.recorded.ranges.spans, self.recorded.ranges.depth, self.recorded.ranges.parent
+        at = np.concatenate([spans.start[own], spans.end[own]])
+        opens = np.repeat([1, 0], len(own))
+        level = np.concatenate([depth[own], -depth[own]])
+        order = np.lexsort((level, opens, at))
+        label = np.concatenate([own, parent[own]])[order]
+        at = at[order]
+        lasting = at[:-1] < at[1:]
+        return Layer("ranges", at[:-1][lasting], at[1:][lasting], label[:-1][lasting])
+
+    def _pauses(self, calls: Int, own: Int, inner: Layer) -> Layer:
+        """Return calls and operators that last far longer than others that do the same."""
+        recorded, all_calls = self.recorded, self.recorded.calls
+        spans = all_calls.spans
+        allocates = recorded_names(recorded, spans, _ALLOCATES)
+        usual = ~(self._first_uses | all_calls.waits | all_calls.copies | allocates)[calls]
+        length = (spans.end - spans.start)[calls]
+        of_calls = calls[usual & self._outliers(spans.name[calls], length)]
+        operators = own[recorded.ranges.kind[own] == recorded.codes.get("operator", -2)]
+        self_ns = np.zeros(len(recorded.ranges.depth), np.int64)
+        held = inner.name >= 0
+        np.add.at(self_ns, inner.name[held], (inner.end - inner.start)[held])
+        of_operators = operators[self._outliers(recorded.ranges.work[operators], self_ns[operators])]
+        some = np.isin(inner.name, of_operators)
+        start = np.concatenate([spans.start[of_calls], inner.start[some]])
+        end = np.concatenate([spans.end[of_calls], inner.end[some]])
+        name = np.concatenate([spans.name[of_calls], recorded.ranges.spans.name[inner.name[some]]])
+        kept = outermost(start, end)
+        return Layer("pause", start[kept], end[kept], name[kept])
+
+    def _outliers(self, kind: Int, length: Int) -> Mask:
+        """Return which lengths are far above the median of their kind, and long beside what is judged."""
+        found = np.zeros(len(length), np.bool_)
+        long = (length > _PAUSE_NS) & (_PAUSE_OF_WINDOW * length > self.whole)
+        for code in np.unique(kind[long]).tolist():
+            alike = np.flatnonzero(kind == code)
+            if len(alike) >= _MANY:
+                found[alike] = length[alike] > _OUTLIER * float(np.median(length[alike]))
+        return found & long
+
+
+def _apart(cause: str, spans: Spans) -> Layer:
+    kept = outermost(spans.start, spans.end)
+    return Layer(cause, spans.start[kept], spans.end[kept], spans.name[kept])
+
+
+def _named(cause: str, recorded: Recorded, spans: Spans, own: Int, pattern: re.Pattern[str]) -> Layer:
+    mine = spans.where(own)
+    return _apart(cause, mine.where(recorded_names(recorded, mine, pattern)))
+
+
+def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: Sequence[Layer] = ()) -> Parts:
+    """Return what the thread of each interval did in it; the intervals are sorted and apart, gap: the number of each.
+
+    first: layers that go before those of the thread, but for its first uses and what records graphs.
+    """
+    found: list[Parts] = []
+    for number, mine in split(np.arange(len(gap)), thread):
+        order = mine[np.argsort(start[mine], kind="stable")]
+        rest_gap, rest_start, rest_end = gap[order], start[order], end[order]
+        layers = threads.layers(number)
+        for layer in (*layers[:2], *first, *layers[2:]):
+            shared = intersection(rest_start, rest_end, layer.start, layer.end)
+            found.append(Parts(rest_gap[shared.place], np.full(len(shared.place), CAUSES.index(layer.cause)),
+                               layer.name[shared.other], shared.end - shared.start))
+            rest = difference(rest_start, rest_end, layer.start, layer.end)
+            rest_gap, rest_start, rest_end = rest_gap[rest.place], rest.start, rest.end
+        unknown = np.full(len(rest_gap), CAUSES.index("unknown"))
+        found.append(Parts(rest_gap, unknown, np.full(len(rest_gap), -1), rest_end - rest_start))
+    return joined(found)

@@ -1,0 +1,169 @@
+"""The tree of a device: its window, the five branches, their leaves, and what lies before and after; every ns has one cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int, Mask
+from nsightlens.diagnosis import working
+from nsightlens.diagnosis.branches import branches
+from nsightlens.diagnosis.idle import Leaf, Outside, idle, start_up, wind_down
+from nsightlens.diagnosis.recorded import GRAPH, Recorded, Work
+from nsightlens.diagnosis.timeline import Threads
+from nsightlens.diagnosis.window import Window, window
+from nsightlens.diagnosis.working import Piece
+
+_SHOWN = 5
+"""Leaves of a branch with a node of their own; the others are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What a device did. lengths: ns of each branch, which sum to the window. process: whose start-up and wind-down these are."""
+
+    run: str
+    tool: str
+    profile_id: str
+    process_id: str
+    window_index: int
+    rank: int | None
+    device_id: str
+    gpu: str
+    vendor: str
+    processes: int
+    works: int
+    gpu_ns: int
+    window: Window
+    lengths: dict[str, int]
+    computing: list[Piece]
+    communication: list[Piece]
+    copies: list[Piece]
+    idle: list[Leaf]
+    loader_ns: int
+    start_up: Outside
+    wind_down: Outside
+    tensor_cores: bool
+    sms: int | None
+    capability: float | None
+    graphs_ns: int
+    low_fill: tuple[str, int, int] | None
+    """The kernel that fills less than half of the SMs for longest: its name, ns and largest grid."""
+    origin_ns: int | None
+    exposed: tuple[Int, Int] = field(repr=False)
+    """When communication was exposed: starts and ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A row of the tree. path: the names from the branch to this node; count: kernels, copies or gaps."""
+
+    path: tuple[str, ...]
+    ns: int
+    count: int | None
+
+
+def trees(recorded: Recorded, lost: Int) -> list[Tree]:
+    """Return a tree for each device and capture window of a profile, ascending. lost: the places of calls without a kernel."""
+    work = recorded.work
+    found = []
+    for device, number in sorted(set(zip(work.device.tolist(), work.window.tolist(), strict=True))):
+        mine = work.where(np.flatnonzero((work.device == device) & (work.window == number)))
+        if int(mine.end.max()) > int(mine.start.min()):
+            found.append(_tree(recorded, mine, lost))
+    return found
+
+
+def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
+    judged = window(recorded, work)
+    calls = recorded.calls.spans
+    parts = branches(recorded, work, judged, calls.start[lost[np.isin(calls.process[lost], np.unique(work.process))]])
+    threads = Threads(recorded, judged.length)
+    of_idle = idle(recorded, work, parts.gaps, threads)
+    process = int(work.process[0])
+    device = recorded.devices.get(recorded.text(int(work.device[0])), {})
+    whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
+    of_process = recorded.work.where(np.flatnonzero(whole))
+    tensor_cores = working.has_tensor_cores(recorded, work)
+    profile = recorded.profile
+    return Tree(
+        profile["run"], profile["tool"], profile["profile_id"], recorded.text(process), int(work.window[0]),
+        recorded.ranks.get(process), recorded.text(int(work.device[0])), device.get("name") or "",
+        profile["vendor"] or "", len(np.unique(work.process)), len(work.start), int((work.end - work.start).sum()), judged,
+        parts.lengths(),
+        working.computing(recorded, work, judged, parts), working.communication(recorded, work, judged, parts),
+        working.copies(recorded, work, judged, parts), of_idle,
+        sum(leaf.ns for leaf in of_idle if leaf.cause == "data loader"),
+        start_up(recorded, of_process, judged, threads), wind_down(recorded, of_process, threads), tensor_cores,
+        device.get("sm_count"), _capability(device), _inside(work, judged, work.kind == GRAPH),
+        _low_fill(recorded, work, judged, device.get("sm_count")), profile["origin_epoch_ns"],
+        (parts.communication.start, parts.communication.end))
+
+
+def _capability(device: dict[str, Any]) -> float | None:
+    try:
+        return float(device["compute_capability"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _inside(work: Work, judged: Window, mask: Mask) -> int:
+    start, end = np.maximum(work.start[mask], judged.start), np.minimum(work.end[mask], judged.end)
+    return int(np.maximum(end - start, 0).sum())
+
+
+def _low_fill(recorded: Recorded, work: Work, judged: Window, sms: int | None) -> tuple[str, int, int] | None:
+    if not sms:
+        return None
+    small = work.where(working.low_fill(work, judged, sms))
+    if not len(small.start):
+        return None
+    names, which = np.unique(small.short_name, return_inverse=True)
+    sums, blocks = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    np.add.at(sums, which, small.end - small.start)
+    np.maximum.at(blocks, which, small.blocks)
+    most = int(np.argmax(sums))
+    return recorded.text(int(names[most])), int(sums[most]), int(blocks[most])
+
+
+def nodes(tree: Tree) -> Iterator[Node]:
+    """Yield the rows of a tree: each branch, then its leaves, which sum to it; then what lies before and after the window."""
+    leaves = {"computing": tree.computing, "communication": tree.communication, "copies": tree.copies}
+    for branch, ns in tree.lengths.items():
+        yield Node((branch,), ns, None)
+        if branch == "idle":
+            yield from _causes((branch,), tree.idle)
+        elif branch in leaves:
+            yield from _pieces((branch,), leaves[branch])
+    for name, outside in (("start-up", tree.start_up), ("wind-down", tree.wind_down)):
+        yield Node((name,), outside.ns, None)
+        yield from _causes((name,), outside.leaves)
+    if tree.start_up.queued_ns:
+        yield Node(("queued before the first GPU work",), tree.start_up.queued_ns, None)
+
+
+def _causes(path: tuple[str, ...], leaves: list[Leaf] | tuple[Leaf, ...]) -> Iterator[Node]:
+    for leaf in leaves:
+        here = (*path, leaf.cause)
+        yield Node(here, leaf.ns, leaf.gaps)
+        named = [(name, ns) for name, ns in leaf.names if name]
+        if named:
+            yield from (Node((*here, name), ns, None) for name, ns in named[:_SHOWN])
+            rest = leaf.ns - sum(ns for _, ns in named[:_SHOWN])
+            if rest:
+                yield Node((*here, "others"), rest, None)
+
+
+def _pieces(path: tuple[str, ...], pieces: list[Piece]) -> Iterator[Node]:
+    for piece in pieces[:_SHOWN]:
+        if piece.ns:
+            yield Node((*path, " ".join(filter(None, (piece.key, piece.memory)))), piece.ns, piece.count)
+    rest = sum(piece.ns for piece in pieces[_SHOWN:])
+    if rest:
+        yield Node((*path, "others"), rest, sum(piece.count for piece in pieces[_SHOWN:]))
+
+
+

@@ -1,0 +1,360 @@
+"""The sentences of a diagnosis: the only place that makes text of its values. A sentence has at most 25 words, numbers apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED, Condition
+from nsightlens.diagnosis.counters import Counters
+from nsightlens.diagnosis.findings import Finding, plain_ns
+from nsightlens.diagnosis.host_only import HostOnly
+from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.tree import Tree
+from nsightlens.diagnosis.verdict import (
+    COMMUNICATION,
+    COMPUTING,
+    COPIES,
+    HOST,
+    IDLE,
+    INPUT,
+    LATE,
+    NONE,
+    NOT_RECORDED,
+    START_UP,
+    WIND_DOWN,
+    Part,
+    Sums,
+    Verdict,
+)
+from nsightlens.diagnosis.working import Piece
+from nsightlens.terminal.command import Command
+from nsightlens.views.figures import counted, duration, number, share, spans
+
+_NAME = 40
+"""Characters of a name in a sentence."""
+_WORTH_PCT = 5
+_DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
+               "memset": "memset", "HtoD migration": "page migration to the device",
+               "DtoH migration": "page migration to the host"}
+_OF_HOST = {
+    "recording graphs": "while the host records graphs",
+    "first use": "in the first launch of kernels",
+    "context creation": "while the context is created",
+    "compiling": "while the host compiles",
+    "data loader": "while the host waits for the data loader",
+    "waiting": "while the host waits",
+    "pause": "in pauses of the host",
+    "API calls": "while the host is in API calls",
+    "launching": "while the host launches",
+    "MPI": "while the host communicates",
+    "ranges": "while the host is in ranges",
+    "operators": "while the host is in operators",
+    "OS calls": "while the host is in OS calls",
+    "between kernels": "between kernels launched in time",
+    "unknown": "while the host is outside of recorded calls",
+}
+
+
+ACTIONS = {
+    "late": "find what their hosts do later than the others:",
+    "overlap": "start it earlier or in larger buckets, so that computing hides it",
+    "workers": "give it workers (num_workers above 0)",
+    "prefetch": "give it more workers, or prefetch more batches",
+    "wait": "let the host run ahead: wait only where a result is needed",
+    "allocate": "reuse buffers instead of allocating and freeing in the loop",
+    "copy": "make these copies asynchronous, from pinned memory",
+    "call": "move it out of the loop, or to another thread",
+    "compile": "launch less from Python: torch.compile, or graphs where shapes are fixed",
+    "graphs": "launch fewer, larger kernels, or replay them as graphs",
+    "warm": "it happens once: warm up before you measure",
+    "pause": "long single calls: look for garbage collection or other processes on these CPUs",
+    "host": "do this work on another thread while the GPU computes",
+    "sample": "record CPU samples to see what the host does",
+    "pin": "pin the host's buffers, and copy while the GPU computes",
+    "migrate": "prefetch managed memory before the kernels need it",
+    "overlap copies": "copy on a stream of its own while the GPU computes",
+    "context": "it is paid once for each process",
+    "start-up": "it is paid once for each process",
+    "tf32": "allow TF32, or use automatic mixed precision",
+    "amp": "use automatic mixed precision (FP16)",
+    "measure": "its limit is unknown; to measure it:",
+}
+_SUBJECTS = {
+    "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
+    "FP32": "FP32 products and convolutions without tensor cores", "low fill": "{0} has too few blocks",
+    "pause": "Pauses of the host ({0})", "operators": "Idle while the host is in operators",
+    "launching": "Idle while the host launches",
+    "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
+    "first use": "First launches of kernels",
+}
+
+
+COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu")}
+"""The command that goes with an action."""
+
+
+def finding(found: Finding) -> str:
+    """Return a finding in a line: what, its time, what to do."""
+    named = found.subject and _DIRECTIONS.get(found.subject, _short(found.subject))
+    about = _SUBJECTS.get(found.cause, "{0}").format(named or found.cause)
+    amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
+    action = ACTIONS.get(found.action)
+    if action is None:
+        _, blocks, _, sms = found.action.split()
+        action = f"its largest grid has {blocks} blocks for {sms} SMs: split the work into more blocks"
+    return f"{about}: {amount}; {action}{'' if action.endswith(':') else '.'}"
+
+
+def not_timeline(judged_cause: str, host: HostOnly | None, sums: Sums | None) -> str:
+    """Return what is said of a run without a timeline to judge."""
+    if sums is not None:
+        works, gpu = sum(tree.works for tree in sums.trees), sum(tree.gpu_ns for tree in sums.trees)
+        return f"Nothing to judge: {counted(works, 'GPU operation')} of {duration(gpu)} in all. Record more of the job."
+    if host is None or not host.of_ns or judged_cause == NONE:
+        calls = f"{counted(host.calls, 'API call')} and no kernel launched" if host and host.calls else "no GPU work was recorded"
+        return f"Nothing to judge: {calls}. Record while the program uses the GPU."
+    if host.launches:
+        waits = "waits" if "Synchronize" in host.name else "is"
+        return (f"Of {duration(host.of_ns)}, no kernel was recorded, of {number(host.launches)} launched; the host {waits} "
+                f"{share(100 * host.ns / host.of_ns)} ({duration(host.ns)}) in {_short(host.name)}.")
+    return (f"No GPU work was recorded; on the host, {_short(host.name)} takes {duration(host.ns)} of "
+            f"{duration(host.of_ns)} ({share(100 * host.ns / host.of_ns)}).")
+
+
+def hidden(failed: Iterable[Condition], sums: Sums) -> str:
+    """Return what is said where launches lack so many kernels that shares say nothing."""
+    lost = [condition for condition in failed if condition.code == LOST]
+    missing, launches = sum(each.count for each in lost), sum(each.of for each in lost)
+    busy = sums.branches[COMPUTING]
+    return (f"{number(missing)} of {number(launches)} launches have no kernel in the capture: computing was at least "
+            f"{share(100 * busy / sums.whole_ns)} ({duration(busy)}) of {duration(sums.whole_ns)}, and the rest is not recorded.")
+
+
+def measured(counters: Counters) -> str:
+    """Return what ncu says of a run that only it measured."""
+    kernels = counted(counters.kernels, "kernel")
+    if counters.ns is None or not counters.of_ns:
+        of = ""
+    else:
+        of = f", {duration(counters.ns)} ({share(100 * counters.ns / counters.of_ns)})"
+    rule = f" ncu's own first rule on it, {counters.rule}: {_first_sentence(counters.message)}" if counters.rule else ""
+    return f"ncu measured {kernels}; most time takes {_short(counters.name)}{of}.{rule}"
+
+
+def _first_sentence(text: str) -> str:
+    plain = " ".join(re.sub(r"@url:([^:@]*):[^@]*@|@\w+:\w+:([^@]*)@", r"\1\2", text).split())
+    end = re.search(r"\.(?= |$)", plain)
+    return plain[:end.end()] if end else plain
+
+
+_CONDITIONS = {
+    LOST: "{0} of {1} launches have no kernel ({2}): idle time around them is not recorded",
+    BEFORE_LAUNCH: "{0} of {1} pieces of GPU work start before their launch call ({2}): causes of idle time are uncertain",
+    UNLINKED: "{0} of {1} kernels have no launch call in the capture ({2}): what the host did before them is unknown",
+    OVERHEAD: "the profiler held threads for {3} between first and last GPU work: idle is an upper bound",
+}
+
+
+def condition(found: Condition) -> str:
+    """Return a condition that failed in a line."""
+    return _CONDITIONS[found.code].format(number(found.count), number(found.of), share(found.share_pct), duration(found.ns))
+
+
+def sentence(verdict: Verdict) -> str:
+    """Return what bounds a job: the whole, the cause with its share, what stands beside it, and who."""
+    lead, sums = verdict.lead, verdict.sums
+    said = [_part(verdict, lead, first=True), *(_part(verdict, part, first=False) for part in verdict.beside)]
+    return f"{_whole(verdict)}{'; '.join(said)}.{_graphs(verdict)}" if sums.trees else ""
+
+
+def _whole(verdict: Verdict) -> str:
+    """Return of what the shares are: a step, the window, or with start-up from the first to the last call."""
+    sums = verdict.sums
+    if verdict.lead.cause in (START_UP, WIND_DOWN):
+        whole = sums.whole_ns + sums.start_up_ns + sums.queued_ns + sums.wind_down_ns
+        return f"Of {duration(whole / len(sums.trees))}{_each(sums)}, "
+    steps = [tree.window.steps for tree in sums.trees]
+    if all(steps):
+        called = sums.trees[0].window.called
+        return f"{'An' if called[0] in 'aeiou' else 'A'} {called} takes {duration(sums.whole_ns / sum(steps))}{_each(sums)}: "
+    if verdict.lead.cause == NOT_RECORDED and verdict.lead.of_ns is None:
+        return f"Of {duration((sums.whole_ns + sums.queued_ns) / len(sums.trees))}{_each(sums)}, "
+    return f"Of {duration(sums.whole_ns / len(sums.trees))}{_each(sums)}, "
+
+
+def _each(sums: Sums) -> str:
+    """Return on how many ranks or GPUs the whole is a mean."""
+    count = len(sums.trees)
+    ranks = {tree.rank for tree in sums.trees} - {None}
+    if count == 1:
+        return ""
+    return f" on {count} ranks" if len(ranks) == count else f" on {len({tree.device_id for tree in sums.trees})} GPUs"
+
+
+def _amount(verdict: Verdict, part: Part) -> str:
+    """Return a share and the time, of all steps and ranks: '56.2 % (492.9 ms in 5 steps)'."""
+    pct = part.share_pct
+    steps = sum(tree.window.steps for tree in verdict.sums.trees)
+    several = f" in {steps} {verdict.sums.trees[0].window.called}s" if steps > 1 else ""
+    return duration(part.ns) if pct is None else f"{share(pct)} ({duration(part.ns)}{several})"
+
+
+def _part(verdict: Verdict, part: Part, first: bool) -> str:
+    sums = verdict.sums
+    how = _amount(verdict, part) if first or part.of_ns is None else share(part.share_pct)
+    if part.cause in (START_UP, WIND_DOWN):
+        where = "before" if part.cause == START_UP else "after"
+        leaf = _leaf(sums.leaves[part.cause])
+        verb = "takes" if first else "took"
+        return f"{part.cause} {verb} {how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
+    if part.cause == NOT_RECORDED:
+        queued = " (launched before the capture)" if part.of_ns is None else ""
+        return f"{how} was not recorded{queued}"
+    if part.cause == COMPUTING:
+        return f"computing {'takes ' if first else ''}{how}{_kernels(sums, part, first)}"
+    if part.cause == COPIES:
+        return f"copies {'take ' if first else ''}{how}{_copies(sums.pieces[COPIES])}"
+    if part.cause == LATE and verdict.waiting:
+        return _late(verdict, first)
+    if part.branch == COMMUNICATION:
+        return f"exposed communication {'takes ' if first else ''}{how}{_collective(sums.pieces[COMMUNICATION])}"
+    if part.cause == INPUT:
+        return _input(verdict, part, first)
+    return _host(verdict, part, how, first)
+
+
+def _input(verdict: Verdict, part: Part, first: bool) -> str:
+    of_loader = Part(INPUT, verdict.sums.loader_ns, part.of_ns, IDLE)
+    amount = _amount(verdict, of_loader) if first else share(of_loader.share_pct)
+    return f"{'the GPU waits' if first else 'waiting'} for the data loader {amount}"
+
+
+def _host(verdict: Verdict, part: Part, how: str, first: bool) -> str:
+    leaves = verdict.sums.leaves[IDLE]
+    leaf = leaves[0] if leaves else None
+    who = "the GPUs idle" if len(verdict.sums.trees) > 1 else "the GPU idles"
+    if leaf is None:
+        return f"{who} {how}" if first else f"idle {how}"
+    cause = f"{_OF_HOST[leaf.cause]}{_named(leaf)}{_few(leaf)}"
+    return f"{who} {how}, {_mostly(leaf, part.ns)}{cause}" if first else f"idle {how}, {_mostly(leaf, part.ns)}{cause}"
+
+
+def _mostly(leaf: Leaf, whole: int) -> str:
+    return f"{share(100 * leaf.ns / whole)} of it " if 2 * leaf.ns < whole else "mostly " if 20 * leaf.ns < 19 * whole else ""
+
+
+def _few(leaf: Leaf) -> str:
+    """Return how few gaps hold half of a cause."""
+    if not leaf.few or 1 < leaf.gaps <= leaf.few:
+        return ""
+    return f", {duration(leaf.few_ns)} in {'one gap' if leaf.few == 1 else f'{leaf.few} gaps'}"
+
+
+def _named(leaf: Leaf) -> str:
+    """Return the name that holds half of a leaf, or the two that do."""
+    named = [(name, ns) for name, ns in leaf.names if name][:2]
+    if not named or leaf.cause == "data loader":
+        return ""
+    several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
+    return f" ({', '.join(_short(name) for name, _ in several)})"
+
+
+def _leaf(leaves: list[Leaf]) -> str:
+    """Return the largest cause of start-up or wind-down."""
+    if not leaves:
+        return ""
+    leaf = leaves[0]
+    if leaf.cause == "unknown":
+        return "the host, outside of recorded calls"
+    name = next((name for name, _ in leaf.names if name), "")
+    return f"{leaf.cause} in {_short(name)}" if name else leaf.cause
+
+
+def _kernels(sums: Sums, part: Part, first: bool) -> str:
+    """Return what computing consists of: products without tensor cores, else the kernel that takes most."""
+    pieces = sums.pieces[COMPUTING]
+    whole = part.of_ns or sums.whole_ns
+    plain = plain_ns(sums)
+    if 4 * plain > part.ns:
+        return f", {'of it ' if not first else ''}FP32 kernels without tensor cores {share(100 * plain / whole)}"
+    graphs = sum(tree.graphs_ns for tree in sums.trees)
+    if 2 * graphs > part.ns:
+        return f", CUDA graphs recorded whole {share(100 * graphs / whole)}"
+    if not pieces:
+        return ""
+    top = pieces[0]
+    count = len([piece for piece in pieces if piece.ns])
+    if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
+        return f" in {number(count)} kernels" if first else ""
+    return f", {_short(top.name)} {share(100 * top.ns / whole)}"
+
+
+def _copies(pieces: list[Piece]) -> str:
+    if not pieces:
+        return ""
+    top = pieces[0]
+    memory = f", {top.memory} memory" if top.memory in ("pageable", "pinned") else ""
+    return f" ({_DIRECTIONS.get(top.key, top.key)}{memory})"
+
+
+def _collective(pieces: list[Piece]) -> str:
+    return f" ({_short(pieces[0].name)})" if pieces else ""
+
+
+def _late(verdict: Verdict, first: bool) -> str:
+    waiting = verdict.waiting
+    if waiting is None:
+        return ""
+    whole = verdict.sums.whole_ns
+    those = f"late rank{'s' * (len(waiting.late) > 1)} {_ranks(waiting.late)}"
+    amount = share(100 * waiting.for_late_ns / whole)
+    won = f"on time {'they' if len(waiting.late) > 1 else 'it'} would save {duration(waiting.winnable_ns)}"
+    if not first:
+        return f"waiting for {those} {amount}"
+    return f"waiting for {those} takes {amount} ({duration(waiting.for_late_ns)}); {won}"
+
+
+def _ranks(ranks: Iterable[int]) -> str:
+    those = sorted(ranks)
+    if len(those) > 4:
+        return spans(map(str, those))
+    *before, last = map(str, those)
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def _graphs(verdict: Verdict) -> str:
+    """Return a second sentence where the capture records graphs instead of running the job."""
+    of = verdict.sums.leaves.get(IDLE if verdict.lead.branch == IDLE else verdict.lead.cause, [])
+    if verdict.cause in (HOST, START_UP) and of and of[0].cause == "recording graphs":
+        return " This capture records graphs; it does not run the job."
+    if verdict.cause == COMPUTING and 2 * sum(tree.graphs_ns for tree in verdict.sums.trees) > verdict.lead.ns:
+        return " Record with --cuda-graph-trace=node to see their kernels."
+    return ""
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[:_NAME - 1]}…"
+
+
+def tree_of(trees: Iterable[Tree]) -> str:
+    """Return what a tree is of."""
+    found = list(trees)
+    steps = sum(tree.window.steps for tree in found)
+    if steps:
+        return f"{steps} steady {found[0].window.called}{'s' * (steps > 1)}"
+    return "first to last GPU work"
+
+
+
+
+def first(found: Judged) -> str:
+    """Return the verdict on a run."""
+    if found.counters:
+        return measured(found.counters)
+    if found.verdict:
+        return sentence(found.verdict)
+    if found.cause == NOT_RECORDED and found.sums:
+        return hidden(found.conditions, found.sums)
+    return not_timeline(found.cause, found.host, found.sums)

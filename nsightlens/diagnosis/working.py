@@ -1,0 +1,102 @@
+"""What a GPU computed, communicated and copied in a window: the leaves of these branches, each of which they sum to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightlens.columns.arrays import Int, Mask
+from nsightlens.diagnosis.branches import Branches
+from nsightlens.diagnosis.recorded import COMMUNICATION, COMPUTING, COPIES, Recorded, Work
+from nsightlens.diagnosis.window import Window
+from nsightlens.intervals.apart import cut
+from nsightlens.intervals.coverage import Union
+from nsightlens.intervals.intersection import intersection
+
+_CONTRACTIONS = ("gemm", "convolution")
+_FP32 = re.compile(r"sgemm|scudnn|f32f32_f32|<float|float, float|_fp32|ffma", re.I)
+_NO_FP32 = re.compile(r"double|half|bfloat|bf16|f16|fp16|int8|gemv|gemmk1|dgemm|hgemm", re.I)
+_FIRST_TENSOR_CORES = 7.0
+"""Compute capability from which on a GPU has tensor cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One kernel or sort of copy in a branch: its ns there, how many times it ran, what is known against it.
+
+    name: as people call it; key: the whole name. blocks: the largest grid, -1 unknown. memory: pageable, pinned, managed or ''.
+    """
+
+    name: str
+    key: str
+    ns: int
+    count: int
+    family: str = ""
+    plain: bool = False
+    """Whether it is a product or convolution of FP32 numbers without tensor cores, by its name."""
+    blocks: int = -1
+    memory: str = ""
+
+
+def computing(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
+    """Return the kernels that computed, the largest first; the time of two at once is that of the first to begin."""
+    return _pieces(recorded, work, window, branches.computing, work.branch == COMPUTING)
+
+
+def communication(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
+    """Return the kernels and copies of exposed communication."""
+    return _pieces(recorded, work, window, branches.communication, work.branch == COMMUNICATION)
+
+
+def copies(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
+    """Return the exposed copies by direction and kind of memory."""
+    return _pieces(recorded, work, window, branches.copies, work.branch == COPIES)
+
+
+def _pieces(recorded: Recorded, work: Work, window: Window, times: Union, mask: Mask) -> list[Piece]:
+    own = work.where(np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end)))
+    start = cut(own.start, own.end, np.zeros(len(own.start), np.int64))
+    shared = intersection(start, np.maximum(own.end, start), times.start, times.end)
+    ns = np.zeros(len(own.start), np.int64)
+    np.add.at(ns, shared.place, shared.end - shared.start)
+    copied = own.direction >= 0
+    key = np.where(copied, own.direction * (len(recorded.texts) + 1) + own.memory, own.name + (len(recorded.texts) + 1) ** 2)
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    sums, counts = np.zeros(len(first), np.int64), np.bincount(which, minlength=len(first))
+    np.add.at(sums, which, ns)
+    found = [_piece(recorded, own, place, int(total), int(count))
+             for place, total, count in zip(first.tolist(), sums, counts, strict=True)]
+    return sorted(found, key=lambda piece: (-piece.ns, piece.key))
+
+
+def _piece(recorded: Recorded, work: Work, place: int, ns: int, count: int) -> Piece:
+    if work.direction[place] >= 0:
+        direction, memory = recorded.text(int(work.direction[place])), recorded.text(int(work.memory[place]))
+        return Piece(direction, direction, ns, count, "memory", memory=memory)
+    family = recorded.text(int(work.family[place]))
+    name = recorded.text(int(work.name[place]))
+    return Piece(recorded.text(int(work.short_name[place])) or name, name, ns, count, family,
+                 family in _CONTRACTIONS and work.tensor_cores[place] == 0 and _is_fp32(name), int(work.blocks[place]))
+
+
+def _is_fp32(name: str) -> bool:
+    """Return whether the name of a kernel says that it multiplies FP32 numbers, and no others."""
+    return bool(_FP32.search(name)) and not _NO_FP32.search(name)
+
+
+def has_tensor_cores(recorded: Recorded, work: Work) -> bool:
+    """Return whether the GPU is known to have tensor cores; nothing is said of GPUs of others than NVIDIA."""
+    device = recorded.devices.get(recorded.text(int(work.device[0])), {})
+    capability = device.get("compute_capability")
+    try:
+        return recorded.profile["vendor"] == "cuda" and capability is not None and float(capability) >= _FIRST_TENSOR_CORES
+    except ValueError:
+        return False
+
+
+def low_fill(work: Work, window: Window, sms: int) -> Int:
+    """Return the places of kernels whose grid has fewer blocks than half of the SMs."""
+    inside = (work.branch == COMPUTING) & (work.blocks > 0) & (work.end > window.start) & (work.start < window.end)
+    return np.flatnonzero(inside & (2 * work.blocks < sms))

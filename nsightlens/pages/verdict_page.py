@@ -1,0 +1,109 @@
+"""The first part of a page on a run: what bounds it, what is worth most, the tree that says so, and what was not judged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from nsightlens.pages import counter_sections
+from nsightlens.pages.asked import Page, Row
+from nsightlens.pages.section import PARAGRAPH, Section, listed, some
+from nsightlens.pages.tables import Column
+from nsightlens.views.figures import counted, duration, number, share
+from nsightlens.views.finding import command_of
+
+_LEAVES, _DEEP = 3, 2
+"""Leaves of a branch that are shown, and names of a leaf."""
+_WORTH_PCT = 1
+_LINES = 20
+_SAID = {"communication": "exposed communication", "copies": "exposed copies", "waiting": "waiting in calls",
+         "unknown": "outside of recorded calls", "queued before the first GPU work": "queued before the first GPU work"}
+
+
+def told(asked: Page) -> list[Row]:
+    """Return the rows of `verdict` by the first tool of the run: the least disturbing one with something to judge."""
+    rows = asked.ask("verdict")
+    return [row for row in rows if row["tool"] == rows[0]["tool"]]
+
+
+def verdict(asked: Page) -> list[Section]:
+    """Return what bounds the run, and whether captures are cut; then what is worth most."""
+    rows, runs = told(asked), asked.store.values_of("run")
+    said = [row["text"] for row in rows if row["kind"] == "verdict"] or [
+        "Nothing to judge: no GPU work was recorded. Record while the program uses the GPU."]
+    cut = [row["file"] for row in asked.ask("profile_overview") if row["truncated"] and row["events_lost"] != 0]
+    if cut:
+        said.append(f"{some(cut)} {'is' if len(cut) == 1 else 'are'} cut short: every figure lacks what was lost.")
+    findings = [(row["text"], " ", command_of(row, runs)) if row["command"] else row["text"]
+                for row in rows if row["kind"] == "finding"]
+    limits = counter_sections.limits(counter_sections.measured(asked))
+    return [Section(lines=listed([" ".join(said), *limits], PARAGRAPH)), *([Section(lines=listed(findings))] if findings else [])]
+
+
+def tree(asked: Page) -> list[Section]:
+    """Return where the time of the window went, its largest branches first, and what was not judged."""
+    rows_of_tool = told(asked)
+    tool = rows_of_tool[0]["tool"] if rows_of_tool else None
+    failed = listed(f"not judged: {text}" for text in list(dict.fromkeys(
+        row["text"] for row in rows_of_tool if row["kind"] == "condition"))[:_LEAVES])
+    rows = [row for row in asked.ask("time_tree") if row["tool"] == tool]
+    if not rows:
+        return [Section(lines=failed)] if failed else []
+    shown = list(_shown(rows))[:_LINES]
+    columns = (
+        Column("part", ["  " * depth + _SAID.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
+        Column("time", [duration(ns) for _, _, ns, _, _ in shown], 8),
+        Column("share", [share(pct) for _, _, _, pct, _ in shown], 7),
+        Column("count", [number(count) for *_, count in shown], 2),
+    )
+    return [Section("The judged window", asked.note("time_tree", str(tool), _of(rows)), columns, failed)]
+
+
+def _of(rows: Sequence[Row]) -> str:
+    """Return what the window is."""
+    windows = [row for row in rows if row["depth"] == 0 and row["node"] == "window"]
+    steps = sum(row["count"] or 0 for row in windows)
+    what = counted(steps, "steady step") if all(row["count"] for row in windows) else "first to last GPU work"
+    return what if len(windows) == 1 else f"{what}, {len(windows)} GPUs or ranks summed"
+
+
+def _shown(rows: Iterable[Row]) -> Iterator[tuple[str, int, int, float | None, int | None]]:
+    """Yield node, depth, ns, share and count of the lines of all trees as one."""
+    sums: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
+    paths: dict[tuple[object, ...], dict[int, tuple[str, ...]]] = defaultdict(dict)
+    whole = 0
+    for row in rows:
+        of_tree = paths[row["profile_id"], row["window_index"], row["device_id"]]
+        if row["row_index"] == 0:
+            whole += row["total_ns"]
+            of_tree[0] = ()
+            continue
+        path = (*of_tree.get(row["parent_index"], ()), row["node"])
+        of_tree[row["row_index"]] = path
+        sums[path][0] += row["total_ns"]
+        sums[path][1] += row["count"] or 0
+    outside = {path for path in sums if path[0] in ("start-up", "wind-down", "queued before the first GPU work")}
+    first = sorted((path for path in sums if len(path) == 1), key=lambda path: (path in outside, -sums[path][0]))
+    for path in first:
+        ns = sums[path][0]
+        if not ns:
+            continue
+        yield path[0], 0, ns, None if path in outside or not whole else 100 * ns / whole, sums[path][1] or None
+        yield from _below(path, sums, whole, path in outside)
+
+
+def _below(
+    path: tuple[str, ...], sums: dict[tuple[str, ...], list[int]], whole: int, is_outside: bool,
+) -> Iterator[tuple[str, int, int, float | None, int | None]]:
+    """Yield the lines below one, as long as they are worth a line."""
+    inner = sorted((each for each in sums if len(each) == len(path) + 1 and each[:-1] == path), key=lambda each: -sums[each][0])
+    least = _WORTH_PCT * (sums[path[:1]][0] if is_outside else whole) / 100
+    for each in inner[:_LEAVES if len(path) == 1 else 1]:
+        ns, count = sums[each]
+        if ns < least or each[-1] == "others":
+            continue
+        yield each[-1], len(path), ns, None if is_outside or not whole else 100 * ns / whole, count or None
+        if len(path) < _DEEP:
+            yield from _below(each, sums, whole, is_outside)
+
+
