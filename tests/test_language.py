@@ -1,4 +1,4 @@
-"""What users read: no phrase that reads translated, a glossary of our own words, and renames that name what exists."""
+"""What users read: no phrase that reads translated, a glossary of our own words."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from nsightlens import schema
 from nsightlens.cli import COMMANDS
-from nsightlens.views import registry
 from tests.places import ROOT
 
 BANNED = re.compile(
@@ -25,23 +23,6 @@ OURS = ("grade", "exclusive time", "undisturbed", "window", "books", "run", "exe
         "true roofline",
         )
 """Words of views and messages that no other tool uses so: each has a row in the glossary."""
-SOURCES = {
-    "diagnostic": "nsightlens/readers/*/*.py", "column printed by scan": "nsightlens/cli/scan.py",
-    "value of headroom": "nsightlens/analyses/headroom.py", "value of true_roofline": "nsightlens/analyses/true_roofline.py",
-}
-"""Where the new name of something stands that is neither a view, a column, a parameter nor an option."""
-_TABLE = re.compile(r"^\| (?P<where>[^|]+) \| `(?P<old>[^`]+)` \| `(?P<new>[^`]+)` \|$", re.MULTILINE)
-
-
-def _renames() -> list[tuple[str, str, str]]:
-    text = (ROOT / "CHANGELOG.md").read_text().partition("### Renames before 0.1.0")[2]
-    return [(row["where"], row["old"], row["new"]) for row in _TABLE.finditer(text)]
-
-
-def _columns(name: str) -> set[str]:
-    """Return the columns of a view or table. Raises KeyError for another name."""
-    views = registry.known()
-    return {column for column, _ in views[name].columns} if name in views else {c.name for c in schema.TABLES[name].columns}
 
 
 def _commands(command: click.Command) -> Iterator[click.Command]:
@@ -91,29 +72,3 @@ def test_the_glossary_explains_our_words(word: str) -> None:
 def test_the_glossary_is_linked() -> None:
     assert "(docs/glossary.md)" in (ROOT / "README.md").read_text()
     assert "(glossary.md)" in (ROOT / "docs" / "README.md").read_text()
-
-
-@pytest.mark.parametrize(("where", "old", "new"), _renames())
-def test_renames_name_what_exists(where: str, old: str, new: str) -> None:
-    views = registry.known()
-    if where == "view":
-        assert new in views and old not in views
-    elif where.startswith("parameter of "):
-        for name in where.removeprefix("parameter of ").split(", "):
-            assert new in {param.name for param in views[name].params} and old not in {p.name for p in views[name].params}
-    elif where.startswith("option of "):
-        words = where.removeprefix("option of ").split()
-        texts = "\n".join(text for name, text in _helps() if name == words[0])
-        assert all(part in texts for part in new.split()) and not (new.split()[0] != old and f"{old} " in texts)
-    elif where in SOURCES:
-        source = "".join(path.read_text() for path in sorted(ROOT.glob(SOURCES[where])))
-        assert new.rpartition("=")[2] in re.findall(r"\w+", source)
-    else:
-        for name in where.split(", "):
-            assert new in _columns(name), f"{name} has no column {new}"
-            assert old not in _columns(name), f"{name} still has the column {old}"
-
-
-def test_every_row_of_the_renames_is_read() -> None:
-    rows = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("| ") and "`" in line]
-    assert len(_renames()) == len(rows) > 30
