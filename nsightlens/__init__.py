@@ -106,7 +106,8 @@ def _warn_of(report: IngestReport, store: Store) -> None:
     from nsightlens.store.checks import POOLED
 
     for code, reason in report.warnings(store.sql):
-        again = ". nl.remove(store, run=NAME) takes a run out again" if code in POOLED else ""
+        how = ". nl.ingest(CAPTURES, run=NAME) names a run, and nl.remove(store, run=NAME) takes one out again"
+        again = how if code in POOLED else ""
         warnings.warn(IngestWarning(str(report.store), code, reason + again), stacklevel=4)
 
 
