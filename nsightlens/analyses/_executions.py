@@ -191,7 +191,8 @@ def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, k
     takes_part = np.array([owners.get(number) == 1 for number in rank.tolist()], dtype=np.bool_) & ~names.two_ranks
     of_kinds = Kinds(**{name: column.astype(np.int32) for name, column in in_numbers.items()}, paired=names.paired,
                      takes_part=takes_part)
-    calls = Calls(kind, start, end, kernels["number"], kernels["step"], kernels["is_possible"], of_kinds, [str(name) for name in groups])
+    calls = Calls(kind, start, end, kernels["number"], kernels["step"], kernels["is_possible"], of_kinds,
+                  [str(name) for name in groups])
     matched = match(calls)
     fitted = clocks(calls, matched)
     placed = {number for group in matched for number in np.unique(calls.rank(group.place)).tolist()}

@@ -7,7 +7,7 @@ row with rank NULL holds the kernels of processes of unknown rank.
 @topic ranks
 @needs collectives
 @requires _collective_kernels, _profile_executions, profiles
-@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` tells several apart.
+@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` shows several.
 @column run                Run.
 @column tool               nsys or kineto.
 @column execution_id       Start of the job: from a sidecar, else which recording of the run; NULL where there is one.

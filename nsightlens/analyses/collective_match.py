@@ -14,7 +14,8 @@ if that rank came later than the second last by more than the clocks' error; els
 @assumes Such delay is followed back over calls of one kind (operation, payload, ranks; all known) of two groups, 1,000 at most.
 @assumes A rank is charged the time by which the call would have begun earlier without it; what is left, or within the clocks'
     error, is charged to no rank.
-@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` tells several apart. A rank that two processes claim is left out.
+@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` shows several.
+@assumes A rank that two processes claim is left out.
 @assumes Equal host names are one host, and processes of one host read one clock.
 @assumes clock := 'recorded' takes the files' clocks for one clock: right on one host only.
 @param  clock             'fitted' or 'recorded': starts as the fitted clocks correct them, or as the files have them.

@@ -21,7 +21,8 @@ TensorBoard plugin's rules, from recommendations, which has its other rules unch
 which no rule fires has one row, nothing. A process without recorded GPU work has no row: whether its GPU idled is unknown.
 @scope run
 @topic steps
-@requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels, _profile_executions, profiles
+@requires execution_summary, memory_ops, _gpu_work, _idle_by_call, _waits, _plugin_rules, _collective_kernels
+@requires _profile_executions, profiles
 @requires _bounded_kernels, api_calls, devices, gpu_peaks, processes, ranges, step_breakdown, profiler_share, profiler_overhead
 @requires kernels, _kernel_time, diagnostics, _process_groups, pipeline_bubbles
 @optional headroom, idle_by_range

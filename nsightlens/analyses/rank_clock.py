@@ -11,7 +11,7 @@ rank with fewer than three matched calls has no row.
 @requires _collective_kernels, _profile_executions, profiles
 @assumes All ranks leave a collective together: a rank that always leaves later looks as if its clock were behind.
 @assumes A clock is off by an offset and a steady drift (at most 200 ppm) over the capture.
-@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` tells several apart.
+@assumes Captures without an execution_id belong to one execution per run and tool, unless `recordings` shows several.
 @first rank, offset_ns, uncertainty_ns, same_host
 @column run               Run.
 @column tool              nsys or kineto.

@@ -1,7 +1,9 @@
-"""What a kernel's name gives: base name, canonical name, family, tensor cores; and the hash of its launch configuration."""
+"""What a kernel's name gives: base name, canonical name, family, tensor cores; the hash of its launch configuration; and which
+API calls launch kernels."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,11 +11,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.columns.arrays import Hash, Places, hash_rows, integers, lookup
+from nsightlens.columns.arrays import MISSING, Hash, Places, hash_rows, integers, lookup
 from nsightlens.names import kernel_names as names
 from nsightlens.names.demangle import demangle
 
+LAUNCH, BEGIN, END = 1, 2, 3
+"""Codes of calls: a kernel launch that succeeded, the begin and the end of a stream capture; 0 for all others."""
+_CALLS = (
+    (LAUNCH, re.compile(r"(?:cu|cuda|hip)(?:Ext)?(?:Module)?Launch(?:Cooperative)?(?:Kernel\w*)?")),
+    (BEGIN, re.compile(r"(?:cu|cuda|hip)StreamBeginCapture\w*")), (END, re.compile(r"(?:cu|cuda|hip)StreamEndCapture\w*")),
+)
 _CONFIGURATION = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+
+def call_codes(calls: pa.RecordBatch) -> Places:
+    """Return the code of each API call, by its name and return value."""
+    texts = calls.column("name").dictionary.to_pylist()
+    code_of = [next((code for code, name in _CALLS if text and name.fullmatch(text)), 0) for text in texts]
+    names, failed = integers(calls.column("name").indices), integers(calls.column("return_value"))
+    found = np.array([*code_of, 0])[np.where(names == MISSING, len(texts), names)]
+    return np.where((found == LAUNCH) & (failed != 0) & (failed != MISSING), 0, found).astype(np.int32)
 
 
 class NameCodes:

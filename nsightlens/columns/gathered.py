@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.columns.arrays import MISSING, Int, Places, integers
-from nsightlens.columns.derived import NameCodes, configuration
+from nsightlens.columns.derived import NameCodes, call_codes, configuration
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
 _PER_ROW = {
@@ -33,7 +33,7 @@ _PER_ROW = {
     "allocations": ("process_index", "thread", "at_ns"),
 }
 _STREAM = ("device", "context", "stream")
-_TYPES = {"template": np.int32, "name": np.int32, "configuration": np.uint64}
+_TYPES = {"template": np.int32, "name": np.int32, "code": np.int32, "configuration": np.uint64}
 """Of columns that are not int64."""
 GPU_WORK = ("kernels", "memory_ops", "graph_executions")
 
@@ -72,6 +72,8 @@ class ColumnGatherer:
             self._keep(table, "process_index", integers(new.column("process_index")))
             if "thread" in new.schema.names:
                 self._keep(table, "thread", integers(new.column("thread")))
+            if table == "api_calls":
+                self._keep(table, "code", call_codes(new))
             if table == "kernels":
                 for name in _STREAM:
                     self._keep(table, name, integers(new.column(name)))

@@ -211,7 +211,7 @@ def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
 
 
 def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
-    """Files of one process and rank are its windows, in order of time: of one host and pid; where traces name no host, of one pid.
+    """Files of one process and rank are its windows, in order of time: of one host and pid; without a host, of one pid.
 
     Those that turn out to overlap are read as profiles of their own.
     """

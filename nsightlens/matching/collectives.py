@@ -72,8 +72,9 @@ class Calls:
     """The communication kernels of all ranks: columns of one length, sorted by rank and start. Times in ns on the rank's own
     clock.
 
-    kind: of each, its place in `kinds`. number: -1 where the trace does not tell; step: as `arrays.narrow` has it. is_possible: whether its end can be true: no
-    clock is fitted to one that outlasts what its stream allows. groups: the name of each group.
+    kind: of each, its place in `kinds`. number: -1 where the trace does not tell; step: as `arrays.narrow`
+    has it. is_possible: whether its end can be true: no clock is fitted to one that outlasts what its stream allows. groups: the
+    name of each group.
     """
 
     kind: Places
@@ -257,7 +258,7 @@ def _aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, metho
 
 
 def _in_order(calls: Calls, one: Places, other: Places) -> Int | None:
-    """Return the pairs that the order of calls makes certain, else that of the calls within each step; None where neither does."""
+    """Return the pairs that the order of calls makes certain, else that of calls within each step; None where neither does."""
     fewest = _FIT * min(len(one), len(other))
     pairs = certain_pairs(calls.token(one), calls.token(other))
     if pairs is not None and len(pairs) >= fewest:

@@ -78,7 +78,8 @@ FAMILIES: tuple[Rule, ...] = (
          "one-shot, two-shot, multimem and fused collectives of PyTorch, vLLM, FlashInfer, TensorRT-LLM"),
     # --- attention, before the matrix products and softmaxes inside it
     _own("memory", r"reshape_and_cache|concat_and_cache|copy_blocks|copy_page_indices|AppendPagedKV|"
-         r"kv_?cache_(?:copy|update|append|write)|(?:store|write|append|update|set)_kv_?cache", "writes into the key-value cache"),
+         r"kv_?cache_(?:copy|update|append|write)|(?:store|write|append|update|set)_kv_?cache",
+         "writes into the key-value cache"),
     _rule("attention", r"(?i:flash_?(?:fwd|bwd|attn|attention|infer|mla|decod)|fmha|_sdpa_|paged_?attention|attention_?kernel)",
           "FlashAttention, FMHA (cuDNN, CUTLASS, TensorRT-LLM, CK), memory-efficient and paged attention"),
     _rule("attention", r"^(?:Batch|Single)(?:Decode|Prefill|POD)|^\w*MergeStates?Kernel|^mha_|^_?sage_(?:fwd|bwd)|^mmha|^xqa|"
@@ -103,7 +104,8 @@ FAMILIES: tuple[Rule, ...] = (
           "MIOpen; im2col; FFT, offset and filter helpers of cuDNN's convolutions"),
     # --- matrix products
     _rule("reduction", r"^(?:dot_kernel|reduce_1Block_kernel|asum_|nrm2_|iamax_)", "cuBLAS level 1: dot products and norms"),
-    _rule("gemm", r"(?i:gemm|gemv|mat(?:rix)?_?mul|mat(?:rix)?_?vec(?:tor)?_?mul|mega_moe|split_?k_?reduce|reduce_?split_?k)|^Cijk_|^nvjet_|^bmm_|^cutlass_\d+_",
+    _rule("gemm", r"(?i:gemm|gemv|mat(?:rix)?_?mul|mat(?:rix)?_?vec(?:tor)?_?mul|mega_moe|split_?k_?reduce|"
+          r"reduce_?split_?k)|^Cijk_|^nvjet_|^bmm_|^cutlass_\d+_",
           "cuBLAS, cuBLASLt (nvjet), CUTLASS, xmma, Tensile and hipBLASLt, CK, TensorRT-LLM, DeepGEMM, the samples' matrixMul"),
     _own("gemm", r"[Mm]arlin|machete|fused_moe_kernel|(?<![A-Za-z])(?:mm|bmm|addmm)(?![a-z])|"
          r"(?<![a-z])[sdcz]?(?:trsm|trmm|syrk|herk)", "Marlin, Machete, products of MoE layers, other level 3 BLAS"),

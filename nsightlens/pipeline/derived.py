@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.attribution import attribute, causality, launch_correlation, overruns
+from nsightlens.attribution import attribute, causality, launch_correlation, lost_launches, overruns
 from nsightlens.attribution.attribute import CallSearch, PlacedWork
 from nsightlens.attribution.attributed import AllocationRanges, CallRanges, RangeLinks, WorkRanges
 from nsightlens.attribution.causality import Early
 from nsightlens.attribution.launch_correlation import Calls, Launched
+from nsightlens.attribution.lost_launches import Launching
 from nsightlens.attribution.overruns import Launches, Overruns
 from nsightlens.attribution.stacks import Frames
 from nsightlens.columns.arrays import MISSING, Int, Places, lookup, nullable, numbered, stretches
@@ -32,6 +33,7 @@ class RecordedCalls:
     """Stage 1: the API calls, ready to link GPU work to, and in a profile with ranges what is attributed without GPU work."""
 
     calls: Calls
+    launching: Launching
     search: CallSearch | None = None
     call_ranges: CallRanges | None = None
     ranges: RangeLinks | None = None
@@ -164,6 +166,7 @@ class SummaryNames:
 def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
     """Return the API calls and, where the profile has ranges, the ranges around them."""
     columns, tool, base = recorded.columns, identified.profile.tool, identified.base
+    code, thread = (whole(columns.look("api_calls", name)) for name in ("code", "thread"))
     stacks, frames, found = None, None, None
     if columns.rows("ranges"):
         windows = [attribute.Window(*both) for both in zip(identified.local_processes, identified.shifts, strict=True)]
@@ -178,13 +181,14 @@ def recorded_calls(recorded: Recorded, identified: Identified) -> RecordedCalls:
         ids = whole(correlation)
         correlation = np.where(launch_correlation.used_by_several(work.process, ids), 0, ids)
     calls = Calls(work.process, correlation, work.start, columns.take_long("api_calls", "duration_ns"), work.external_id)
+    launching = Launching(work.template, work.process, work.correlation, calls.start, calls.duration, code, thread)
     if found is None:
-        return RecordedCalls(calls)
+        return RecordedCalls(calls, launching)
     search, ranges, allocations = found
     around = attribute.call_ranges(search, stacks, work.template, work.start, base, recorded.folder)
     if frames:
         frames, around, ranges = attribute.with_frames(frames, around, ranges)
-    return RecordedCalls(calls, search, around, ranges, allocations, frames)
+    return RecordedCalls(calls, launching, search, around, ranges, allocations, frames)
 
 
 def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls) -> LinkedWork:
@@ -204,8 +208,18 @@ def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls
     kernels, start = works["kernels"], starts["kernels"]
     time = launch_correlation.launch_time(kernels.process, kernels.correlation, start, links["kernels"])
     stored = {table: LaunchLinks(base, each.call, each.queue_delay) for table, each in links.items()}
-    return LinkedWork(stored, {table: SoundTimes(rows) for table, rows in far.items()}, _untimely(early, far, shift), spans,
+    lost = lost_launches.lost(calls.launching, links["kernels"].call, kernels.process, kernels.correlation)
+    warnings = (*_untimely(early, far, shift), *_without_kernel(lost, identified))
+    return LinkedWork(stored, {table: SoundTimes(rows) for table, rows in far.items()}, warnings, spans,
                       attributed, kernels.template, kernels.process, kernels.correlation, start, time)
+
+
+def _without_kernel(lost: Mapping[int, tuple[int, int]], identified: Identified) -> Iterator[Warned]:
+    """Yield what is to be said of the launches without a kernel of each process."""
+    for number, (count, after) in lost.items():
+        pid, more = identified.processes[number].row["pid"], f" (and {after} at its end)" if after else ""
+        yield ("launches_without_kernel", f"Launches of process {pid or '(unknown)'} succeeded and have no kernel in the capture"
+               f"{more}: the tool lost them, or did not record the GPU there. Where it seems idle, it may have run them.", count)
 
 
 def _untimely(early: Mapping[str, Early], far: Mapping[str, Int], shift: int) -> tuple[Warned, ...]:

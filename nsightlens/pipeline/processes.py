@@ -48,8 +48,8 @@ def resolve_ranks(
     processes: Sequence[Process], working: Set[int], communicating: Set[int], sidecar: Sidecar | None,
     hint: tuple[int | None, str | None],
 ) -> tuple[tuple[Process, ...], tuple[tuple[str, str], ...]]:
-    """Return the processes, that which the file is about with the rank of the user's pattern (`hint`), else sidecar, else content,
-    else file name (`hint`).
+    """Return the processes, that which the file is about with the rank of the user's pattern (`hint`), else sidecar, else
+    content, else file name (`hint`).
 
     working, communicating: the numbers of those that did GPU work, and of those with kernels of a communication library. Only
     content distinguishes several of them, or else, where all communicate, their order. Also returns warnings as (code, message).
@@ -74,8 +74,9 @@ def _ranks_in_order(
     for rank, number in enumerate(sorted(candidates, key=lambda number: (processes[number].row["pid"] or 0, number))):
         row = {**processes[number].row, "rank": rank, "rank_source": "order of processes"}
         ranked[number] = replace(processes[number], row=row)
-    return tuple(ranked), (("ranks_in_order", f"{len(candidates)} processes of this one report communicate, and nothing in it names "
-                            "their ranks: they are taken in the order of their process ids"),) if candidates else ()
+    message = (f"{len(candidates)} processes of this one report communicate, and nothing in it names their ranks: they are "
+               "taken in the order of their process ids")
+    return tuple(ranked), (("ranks_in_order", message),) if candidates else ()
 
 
 def _warning_of_several(

@@ -131,7 +131,7 @@ class Asking:
         Columns:
             run: Run.
             tool: nsys or kineto.
-            execution_id: Start of the job, from a sidecar; NULL without one.
+            execution_id: Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
             rank: Rank; NULL: processes of unknown rank.
             kernels: Communication kernels.
             unmatched_kernels: Those without a counterpart on another rank.
@@ -169,7 +169,7 @@ class Asking:
         Columns:
             run: Run.
             tool: nsys or kineto.
-            execution_id: Start of the job, from a sidecar; NULL without one.
+            execution_id: Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
             group_name: Process group, where the trace names it.
             group_size: Ranks of that group; NULL where unknown.
             method: How calls were matched: name and number, name and order, order on the stream.
@@ -209,7 +209,8 @@ class Asking:
         call (NULL where the calls of the ranks cannot be matched; _collective_transfers says how). Both are sums over
         calls that may overlap; *_union_ns are the unions that the plugin shows. Bandwidth uses transfer_ns where
         known, else latency, over the calls of known bytes; bus bandwidth has the factors of nccl-tests: 2 (n - 1) / n
-        for allreduce, (n - 1) / n for reducescatter, alltoall and (on n times the payload) allgather, else 1.
+        for allreduce, (n - 1) / n for reducescatter, alltoall, scatter and (on n times the payload) allgather and
+        gather, else 1.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -288,7 +289,7 @@ class Asking:
         Columns:
             run: Run.
             tool: nsys or kineto.
-            execution_id: Start of the job, from a sidecar; NULL without one.
+            execution_id: Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
             group_name: Process group, where the trace names it.
             method: How its calls were matched (see collective_match).
             members: Its captured ranks, such as '5 to 1021 by 8' or '0, 1, 4'.
@@ -3197,7 +3198,7 @@ class Asking:
         Columns:
             run: Run.
             tool: nsys or kineto.
-            execution_id: Start of the job, from a sidecar; NULL without one.
+            execution_id: Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
             rank: Rank.
             reference_rank: The rank whose clock is the measure.
             offset_ns: This rank's clock minus the reference clock, at at_ns.
@@ -3240,7 +3241,7 @@ class Asking:
         Columns:
             run: Run.
             tool: nsys or kineto.
-            execution_id: Start of the job, from a sidecar; NULL without one.
+            execution_id: Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
             step: Training step; NULL outside of steps.
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
@@ -3449,7 +3450,8 @@ class Asking:
             datasheet_peak_flop_per_s: Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
             datasheet_peak_bytes_per_s: Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
             datasheet_ridge_point: The same of the two peaks of the datasheet.
-            datasheet_roof_pct: The same of the datasheet's roof.
+            datasheet_roof_pct: The same of the datasheet's roof, scaled (but for DRAM) to roof_clock_hz; NULL where
+                that is unknown.
             datasheet_clock_hz: Clock that the datasheet's compute peak holds for.
             datasheet_gpu: Row of gpu_peaks.
             datasheet_source: Where the datasheet's numbers come from, and how they were scaled; or why assume_gpu is
@@ -4062,7 +4064,7 @@ class Asking:
         Columns:
             run: Run.
             tool: nsys or kineto.
-            execution_id: Start of the job, from a sidecar; NULL without one.
+            execution_id: Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
             rank: Rank; NULL: the collectives whose last rank is unknown.
             collectives: Matched collectives that the rank took part in (rank NULL: those whose last rank is unknown).
             times_last: Collectives in which all others waited for this rank.
@@ -4574,7 +4576,8 @@ class Asking:
             datasheet_peak_flop_per_s: Dense compute peak of the datasheet; scaled by SMs for a slice of a GPU.
             datasheet_peak_bytes_per_s: Peak bandwidth of the datasheet; NULL for L1, and for a slice of a GPU.
             datasheet_ridge_point: The same of the two peaks of the datasheet.
-            datasheet_roof_pct: Achieved performance in % of the datasheet's roof at this intensity.
+            datasheet_roof_pct: Achieved performance in % of the datasheet's roof at this intensity, scaled to
+                roof_clock_hz.
             datasheet_clock_hz: Clock that the datasheet's compute peak holds for.
             datasheet_gpu: Row of gpu_peaks.
             datasheet_source: Where the datasheet's numbers come from, and how they were scaled.

@@ -43,6 +43,7 @@ def test_a_range_has_no_grid_and_is_no_launch(tmp_path: Path) -> None:
 
 
 def test_the_source_page_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_text('"Kernel Name: k"\n"#","Address","Source","# Samples","Instructions Executed"\n"0","7f1","LDG","1","2"\n')
+    page = '"Kernel Name: k"\n"#","Address","Source","# Samples","Instructions Executed"\n"0","7f1","LDG","1","2"\n'
+    (tmp_path / "s.csv").write_text(page)
     with pytest.raises(NsightlensError, match="source page"):
         nl.read(tmp_path / "s.csv")

@@ -10,7 +10,8 @@ _NSYS_TODO = (
     "where it must be a CSV: nsys stats --report cuda_gpu_trace --format csv REPORT.nsys-rep."
 )
 _NVPROF_TODO = "Profile again with nsys (timeline) and ncu (counters): ncu --csv --page raw --log-file FILE.csv COMMAND."
-_SOURCE_TODO = "Export the counters of the report instead: ncu --import REPORT.ncu-rep --csv --page raw; or ingest REPORT.ncu-rep itself."
+_SOURCE_TODO = ("Export the counters of the report instead: ncu --import REPORT.ncu-rep --csv --page raw; or ingest "
+                "REPORT.ncu-rep itself.")
 _HAND_TODO = "Ingest ncu's own report (.ncu-rep), or what it prints with --csv --page raw."
 _RESAVED_TODO = "Ingest the report that it was printed from (.ncu-rep), or the file as ncu wrote it."
 _OTHER_SEPARATORS = ";\t|"

@@ -76,7 +76,8 @@ def test_a_tensor_pipe_that_is_hardly_busy_is_no_proof_and_what_was_counted_is_n
 
 def test_the_peak_of_a_tensor_pipe_is_no_activity() -> None:
     """The hierarchical tensor section prints the peak, 512 per SM and cycle, beside a pipe that was idle."""
-    idle = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0, "derived__smsp__inst_executed_pipe_tensor_x512": 0.0}
+    idle = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0,
+            "derived__smsp__inst_executed_pipe_tensor_x512": 0.0}
     row = one({**idle, "derived__sm__inst_executed_pipe_tensor_x512": 40960.0, **FP32, **DRAM}, cc="8.6")
     assert row["is_main"] and row["plottable"] and row["warning"] is None
 
