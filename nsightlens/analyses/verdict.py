@@ -7,7 +7,7 @@ ranks), else by their size. Conditions are what a capture must fulfil for its ti
 @scope run
 @topic steps
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _serving_names, advice, api_calls, devices, kernels, memory_ops
-@requires synchronizations
+@requires _profile_executions, synchronizations
 @requires mpi_calls, os_calls, overheads, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.

@@ -96,7 +96,7 @@ WITH joined AS (
     JOIN _true_roofline_timed(timed_by := timed_by, over_ranks := over_ranks, worst_place := worst_place, taken := taken) AS t
         ON r.configuration_id = t.configuration_id
     LEFT JOIN _true_roofline_clock AS c ON r.run = c.run AND t.time_gpu = c.gpu
-), clocked AS (
+), roofs AS (
     SELECT
         * REPLACE (coalesce(CASE WHEN time_grade IS NULL THEN time_reason END, counters_reason, time_reason) AS not_plottable_reason,
             peak_flop_per_s * faster AS peak_flop_per_s,
@@ -104,8 +104,6 @@ WITH joined AS (
             CASE WHEN is_sampled THEN sampled_hz WHEN faster > 1 THEN rated_hz ELSE roof_clock_hz END AS roof_clock_hz),
         CASE WHEN time_reason IS NULL THEN duration_ns END AS ns
     FROM joined
-), roofs AS (
-    SELECT *, roof_clock_hz / datasheet_clock_hz AS slower FROM clocked  -- the datasheet's roofs hold at its clock
 )
 SELECT
     configuration_id, run, rank, counters_rank, gpu, compute_capability, name, short_name, kernel_key, family,
@@ -131,9 +129,8 @@ SELECT
         ELSE 'clock under ncu' END AS roof_clock_source,
     CASE WHEN is_sampled THEN min_sampled_hz END AS min_roof_clock_hz, CASE WHEN is_sampled THEN max_sampled_hz END AS max_roof_clock_hz,
     CASE WHEN is_sampled THEN clocked END AS sampled_launches, ncu_clock_hz, datasheet_peak_flop_per_s, datasheet_peak_bytes_per_s, datasheet_ridge_point,
-    CASE WHEN not_plottable_reason IS NULL AND datasheet_peak_flop_per_s * slower > 0 AND datasheet_peak_bytes_per_s > 0 THEN 1e11 / ns
-        * greatest(work_flop / (datasheet_peak_flop_per_s * slower),
-            traffic_bytes / (datasheet_peak_bytes_per_s * CASE level WHEN 'dram' THEN 1 ELSE slower END)) END AS datasheet_roof_pct,
+    CASE WHEN not_plottable_reason IS NULL AND datasheet_peak_flop_per_s * roof_clock_hz / datasheet_clock_hz > 0 AND datasheet_peak_bytes_per_s > 0
+        THEN 1e11 / ns * greatest(work_flop / (datasheet_peak_flop_per_s * roof_clock_hz / datasheet_clock_hz), traffic_bytes / (datasheet_peak_bytes_per_s * CASE level WHEN 'dram' THEN 1 ELSE roof_clock_hz / datasheet_clock_hz END)) END AS datasheet_roof_pct,
     datasheet_clock_hz, datasheet_gpu, datasheet_source
 FROM roofs
 ORDER BY run, rank, name, grid_x, grid_y, grid_z, block_x, block_y, block_z, configuration_id, counters_rank, level = 'l1', level, precision;

@@ -86,8 +86,7 @@ WITH chosen AS MATERIALIZED (
     WHERE (kernel IS NULL OR contains(lower(name), lower(kernel)) OR contains(lower(kernel_key), lower(kernel)))
         AND (kernel_regex IS NULL OR regexp_matches(name, kernel_regex) OR regexp_matches(kernel_key, kernel_regex))
 ), sheets AS (
-    SELECT datasheet_name, (SELECT datasheet FROM _datasheet(product := datasheet_name)) AS sheet
-    FROM (SELECT DISTINCT datasheet_name FROM chosen)
+    SELECT datasheet_name, (SELECT datasheet FROM _datasheet(product := datasheet_name)) AS sheet FROM (SELECT DISTINCT datasheet_name FROM chosen)
 ), fitted AS (
     SELECT c.*, s.sheet, CASE WHEN c.gpu IS NULL AND NOT force_gpu THEN (SELECT misfit FROM _datasheet_misfit(
         sheet := s.sheet, product := c.datasheet_name, measured_cc := c.compute_capability, measured_sms := c.sm_count,
@@ -110,8 +109,7 @@ WITH chosen AS MATERIALIZED (
         coalesce(1e9 * work_flop / nullif(duration_ns, 0), rate_flop_per_s) AS achieved_flop_per_s,
         coalesce(1e9 * traffic_bytes / nullif(duration_ns, 0), ncu_chart_bytes_per_s) AS achieved_bytes_per_s,
         plottable OR coalesce(work_flop, rate_flop_per_s) = 0 AS has_share,
-        -- What the datasheet says holds at its clock; DRAM has one of its own, which hardly changes.
-        roof_clock_hz / datasheet_clock AS slower, CASE level WHEN 'dram' THEN 1 ELSE slower END AS slower_level
+        roof_clock_hz / datasheet_clock AS slower, CASE level WHEN 'dram' THEN 1 ELSE slower END AS slower_level  -- it has its own clock
     FROM points
 )
 SELECT configuration_id, run, rank, gpu, compute_capability, name, short_name, kernel_key, family,
