@@ -7,7 +7,7 @@
 -- combines the processes of a GPU, and its span is from the first to the last work.
 -- @scope run
 -- @needs gpu_work
--- @requires _gpu_load, _kernel_time, _tensor_core_counters, devices, processes
+-- @requires _bounded_kernels, _gpu_load, _kernel_time, _tensor_core_counters, devices, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes Blocks per SM say how many SMs work: as recorded, else grid / SMs of the GPU; no counter measured it.
 -- @assumes Occupancy is what Kineto estimates from the launch; nsys records none.
@@ -27,9 +27,9 @@
 -- @column span_ns                   First step's start to last step's end; without steps the whole capture.
 -- @column utilization_pct           Union of its kernels as a share of span_ns, to two decimals.
 -- @column busy_pct                  Union of its kernels and memory operations, as above.
--- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals.
+-- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals; NULL where over 5 % of kernel time has no grid.
 -- @column occupancy_pct             Estimated occupancy, to two decimals (Kineto).
--- @column tensor_core_pct           Share of kernel time on tensor cores, to two decimals; NULL where no kernel's is known.
+-- @column tensor_core_pct           Share on tensor cores of the kernel time that is known to use them or not, to two decimals.
 -- @column tensor_core_unknown_pct   Share of kernel time for which that is unknown.
 -- @column operator_tensor_core_pct  tensor_core_pct of the kernels whose operator is known.
 CREATE VIEW gpu_summary AS
@@ -44,6 +44,10 @@ WITH used AS (
         SELECT k.*, coalesce(c.tensor_cores, k.tensor_cores) AS tensor_used
         FROM _kernel_time AS k LEFT JOIN _tensor_core_counters AS c ON c.run = k.run AND c.kernel_key = k.kernel_key
     ) GROUP BY profile_id, process_id, window_index, device_id
+), sized AS (
+    SELECT profile_id, process_id, window_index, device_id,
+        100.0 * sum(duration_ns) FILTER (grid_x IS NULL AND blocks_per_sm IS NULL) / nullif(sum(duration_ns), 0) AS unknown_pct
+    FROM _bounded_kernels WHERE tool <> 'ncu' GROUP BY profile_id, process_id, window_index, device_id
 ), gpus AS (
     SELECT profile_id, process_id, device_id, min(device) AS device, min(name) AS name, max(memory_bytes) AS memory_bytes,
         min(compute_capability) AS compute_capability
@@ -53,13 +57,16 @@ SELECT l.run, l.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.devi
     coalesce(u.gpu, g.name) AS gpu, g.memory_bytes, g.compute_capability, l.span_ns,
     round(100.0 * l.kernel_ns / nullif(l.span_ns, 0), 2) AS utilization_pct,
     round(100.0 * l.busy_ns / nullif(l.span_ns, 0), 2) AS busy_pct,
-    round(100.0 * l.sm_ns / nullif(l.span_ns, 0), 2) AS sm_efficiency_pct, u.occupancy_pct,
-    CASE WHEN known_ns IS NOT NULL THEN round(100.0 * tensor_ns / nullif(all_ns, 0), 2) END AS tensor_core_pct,
+    -- of kernels without a grid nothing is known: shares of next to nothing are none
+    CASE WHEN coalesce(s.unknown_pct, 0) <= 5 THEN round(100.0 * l.sm_ns / nullif(l.span_ns, 0), 2) END AS sm_efficiency_pct, u.occupancy_pct,
+    round(100.0 * tensor_ns / nullif(known_ns, 0), 2) AS tensor_core_pct,
     round(100.0 * (all_ns - coalesce(known_ns, 0)) / nullif(all_ns, 0), 2) AS tensor_core_unknown_pct,
     CASE WHEN op_known > 0 THEN round(100.0 * op_tensor_ns / nullif(op_ns, 0), 2) END AS operator_tensor_core_pct
 FROM _gpu_load AS l
 LEFT JOIN used AS u ON u.profile_id = l.profile_id AND u.process_id IS NOT DISTINCT FROM l.process_id
     AND u.window_index IS NOT DISTINCT FROM l.window_index AND u.device_id IS NOT DISTINCT FROM l.device_id
+LEFT JOIN sized AS s ON s.profile_id = l.profile_id AND s.process_id IS NOT DISTINCT FROM l.process_id
+    AND s.window_index IS NOT DISTINCT FROM l.window_index AND s.device_id IS NOT DISTINCT FROM l.device_id
 LEFT JOIN gpus AS g ON g.profile_id = l.profile_id AND g.process_id = l.process_id AND g.device_id = l.device_id
 LEFT JOIN processes AS p ON p.process_id = l.process_id AND p.profile_id = l.profile_id
 ORDER BY l.run, l.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.device_id;

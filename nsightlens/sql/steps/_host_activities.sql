@@ -1,8 +1,8 @@
--- What the host did, as far as ranges say it, under the category that the TensorBoard plugin would count it in. Of operators
--- only the outermost of a thread stand here: those inside them add nothing to a union. Calls of MPI, NCCL and NVSHMEM that set
--- up or take down processes, groups, types and memory move no data: they are no communication.
+-- What the host did, as far as ranges and tables of MPI calls say it, under the category that the TensorBoard plugin would count
+-- it in. Of operators only the outermost of a thread stand here: those inside them add nothing to a union. Calls of MPI, NCCL and
+-- NVSHMEM that set up or take down processes, groups, types and memory move no data: they are no communication.
 -- @scope rows
--- @requires ranges
+-- @requires mpi_calls, ranges
 -- @column run           Run.
 -- @column tool          nsys or kineto.
 -- @column profile_id    Profile.
@@ -25,5 +25,11 @@ FROM (
         END AS category
     FROM ranges
     WHERE kind IN ('operator', 'annotation', 'nvtx_push_pop', 'nvtx_start_end') AND duration_ns > 0
+    UNION ALL
+    -- nsys's own tables of MPI calls say what the NVTX ranges of its MPI interposition say
+    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns, 'communication_call'
+    FROM mpi_calls
+    WHERE duration_ns > 0 AND NOT regexp_matches(name,
+        '^P?MPI_(Init|Finalize|Session_|Comm_|Group_|Type_|Info_|Op_|Win_(create|allocate|free))')
 )
 WHERE category IS NOT NULL;
