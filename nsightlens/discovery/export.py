@@ -108,7 +108,7 @@ def convert(report: VendorReport, path: Path, output: Path, program: str | None 
         where = f"{program} cannot be run" if program else f"{report.tool} is not on PATH"
         raise ReadError(path, f"a binary {report.tool} report, and {where} here",
                         advice(report, path), "needs_export")
-    output.parent.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(exist_ok=True)
     part = output.with_name(f".{os.getpid()}.{output.name}")
     try:
         with on_disk([path]) as (here,):
@@ -138,7 +138,7 @@ def _unpack(path: Path, output: Path) -> Path:
 
     Raises ReadError where it cannot be written.
     """
-    output.parent.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(exist_ok=True)
     part = output.with_name(f".{os.getpid()}.{output.name}")
     try:
         with (path.open("rb") as file, gzip.GzipFile(fileobj=file) as packed_file, part.open("wb") as unpacked,
