@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import click
 
-from nsightlens.errors import NsightlensError
+from nsightlens.errors import NsightlensError, StoreError
 from nsightlens.recording.wrappers import source
+from nsightlens.store import no_links
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.quoting import shell_line
 from nsightlens.views.figures import counted
@@ -34,27 +37,41 @@ def command(folder: Path, force: bool) -> None:
     nsightlens wrappers my_wrappers
     """
     folder_of_ours = source()
-    files = sorted(p for p in folder_of_ours.rglob("*") if p.is_file() and not any(part in _LEFT_OUT for part in p.parts))
-    kept = [file for file in files if not _write(file, folder / file.relative_to(folder_of_ours), force)]
+    files = [file.relative_to(folder_of_ours) for file in sorted(folder_of_ours.rglob("*"))
+             if file.is_file() and not any(part in _LEFT_OUT for part in file.parts)]
+    kept = [file for file in files if not _write(folder_of_ours, file, folder, force)]
     written = counted(len(files) - len(kept), "file")
     echo(f"{written} in {folder}. Use them like this, then run nsightlens ingest runs/base:")
     for words in _EXAMPLES:
         echo(f"  {shell_line(*(folder / word if isinstance(word, Path) else word for word in words))}")
     echo(f"Documentation: {folder / 'README.md'}; job templates: {folder / 'jobs'}")
     if kept:
-        names = ", ".join(str(file.relative_to(folder_of_ours)) for file in kept)
+        names = ", ".join(map(str, kept))
         raise NsightlensError(f"kept files that you edited: {names}. Use --force to replace them, or choose another folder")
 
 
-def _write(source: Path, target: Path, force: bool) -> bool:
-    """Copy one file; return False where another one is there and is kept. Scripts can be executed afterwards."""
-    content = source.read_bytes()
+def _write(source: Path, path: Path, folder: Path, force: bool) -> bool:
+    """Copy a file of `source`; return False where another is there, or a link, and is kept. Scripts can be executed afterwards.
+
+    Nothing is written through a link: the copy takes its place in `folder` by a rename.
+    """
+    content = (source / path).read_bytes()
+    target = folder / path
     try:
-        if target.is_file() and target.read_bytes() != content and not force:
+        if not force and os.path.lexists(target) and (target.is_symlink() or target.read_bytes() != content):
             return False
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        target.chmod(0o755 if content.startswith(b"#!") else 0o644)
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(dir=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                os.fchmod(descriptor, 0o755 if content.startswith(b"#!") else 0o644)
+            no_links.move(Path(draft), folder, path.as_posix())
+        finally:
+            Path(draft).unlink(missing_ok=True)
+    except StoreError as exc:
+        raise NsightlensError(f"{target.parent}: a link, or no folder, and nothing is written elsewhere. "
+                              "Move it away, or choose another folder") from exc
     except OSError as exc:
         raise NsightlensError(f"{target}: cannot be written ({exc.strerror}). Choose another folder") from exc
     return True

@@ -77,16 +77,15 @@ def advice_for_all(paths: Sequence[Path]) -> str:
     return f"Run where nsys is installed: {run}   and ingest again"
 
 
-def find(paths: Sequence[Path], *words: str, ending: str = "", action: str = "-exec") -> str:
+def find(paths: Sequence[Path], *words: str, ending: str = "") -> str:
     """Return the command line that runs a program on each file in the folder of some whose name ends as one of theirs.
 
-    words: the program and its arguments, {} for the file. ending: theirs, where it is more than the suffix. action: -execdir runs
-    it in the folder of the file.
+    words: the program and its arguments, {} for the file. ending: theirs, where it is more than the suffix.
     """
     names = sorted({f"*{_literally(ending or path.suffix)}" if path.suffix else _literally(path.name) for path in paths})
     tests = [test for name in names for test in ("-o", "-name", name)][1:]
     folder = Path(os.path.commonpath([path.parent for path in paths]))
-    return shell_line("find", folder, *(tests if len(names) == 1 else ("(", *tests, ")")), action, *words, ";")
+    return shell_line("find", folder, *(tests if len(names) == 1 else ("(", *tests, ")")), "-exec", *words, ";")
 
 
 def _literally(name: str) -> str:
@@ -108,7 +107,7 @@ def convert(report: VendorReport, path: Path, output: Path, program: str | None 
         where = f"{program} cannot be run" if program else f"{report.tool} is not on PATH"
         raise ReadError(path, f"a binary {report.tool} report, and {where} here",
                         advice(report, path), "needs_export")
-    output.parent.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(exist_ok=True)
     part = output.with_name(f".{os.getpid()}.{output.name}")
     try:
         with on_disk([path]) as (here,):
@@ -138,7 +137,7 @@ def _unpack(path: Path, output: Path) -> Path:
 
     Raises ReadError where it cannot be written.
     """
-    output.parent.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(exist_ok=True)
     part = output.with_name(f".{os.getpid()}.{output.name}")
     try:
         with (path.open("rb") as file, gzip.GzipFile(fileobj=file) as packed_file, part.open("wb") as unpacked,
@@ -151,7 +150,7 @@ def _unpack(path: Path, output: Path) -> Path:
         part.replace(output)
     except OSError as exc:
         raise ReadError(path, f"it cannot be unpacked into {output.parent} ({exc.strerror})",
-                        "Make room there, or unpack it yourself (gunzip) and ingest the .sqlite file", "export_failed") from exc
+                        "Make room there, or unpack it yourself (gunzip -k) and ingest the .sqlite file", "export_failed") from exc
     finally:
         part.unlink(missing_ok=True)
     return output

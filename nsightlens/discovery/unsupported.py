@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nsightlens.discovery.export import find
+from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import ReadError
 from nsightlens.terminal.quoting import shell_line
 
@@ -29,12 +30,13 @@ _JAX = re.compile(r"nvtx_gpu_proj_trace|nvtx_pushpop_trace")
 _NSYS_LINES = ("CudaEvent", "TraceProcessEvent", "NvtxEvent", "GenericEvent", "DiagnosticEvent", "ThreadInfo")
 _NSYS_NAMES = (b"StringIds", b"CUPTI_ACTIVITY", b"TARGET_INFO", b"globalPid", b"globalTid", b"correlationId", b"Total Time",
                b"Proj Start", b"Projected Start", b"NumGPUOps")
-_UNPACK = {".xz": ("unxz", "{}"), ".bz2": ("bunzip2", "{}"), ".zst": ("unzstd", "{}"), ".7z": ("7z", "x", "{}"),
-           ".zip": ("unzip", "{}", "-d", "{}.unpacked")}
+_UNPACK = {".xz": ("unxz", "-k", "{}"), ".bz2": ("bunzip2", "-k", "{}"), ".zst": ("unzstd", "{}"),
+           ".7z": ("7z", "x", "{}", "-o{}.unpacked"), ".zip": ("unzip", "{}", "-d", "{}.unpacked")}
+"""The command that unpacks a file, by its ending, and removes nothing. {}: the file."""
 OWN_TIMELINE = b'{"displayTimeUnit":"ns","otherData":{"executions":'
 """What a timeline that nsightlens exports begins with: not to be taken for the trace that it was made from."""
 _TAR = re.compile(r"\.(tar|tar\.\w{1,4}|tgz|txz|tbz2?|tzst)$", re.IGNORECASE)
-_UNTAR = ("tar", "-xkf", "{}")
+_UNTAR = ("sh", "-c", 'mkdir "$1.unpacked" && tar -xf "$1" -C "$1.unpacked"', "sh", "{}")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 _LISTED_BYTES = 1 << 26
 _MOST_MEMBERS = 100_000
@@ -80,7 +82,7 @@ def advice_for_all(paths: Sequence[Path]) -> str:
     for path in paths:
         tar = _TAR.search(path.name)
         of_ending.setdefault(tar[0] if tar else path.suffix, []).append(path)
-    lines = [find(found, *_UNTAR, ending=ending, action="-execdir") if _TAR.search(ending) else find(found, *_UNPACK[ending])
+    lines = [find(found, *_UNTAR, ending=ending) if _TAR.search(ending) else find(found, *_UNPACK[ending])
              for ending, found in sorted(of_ending.items()) if _TAR.search(ending) or ending in _UNPACK]
     return f"Run {' ; '.join(lines)}   and ingest again" if lines else "Unpack them, and ingest again"
 
@@ -108,22 +110,29 @@ def _zip(path: Path, head: bytes) -> Unsupported:
     held = [name for name in names if _CAPTURES.search(name)]
     if held:
         return Unsupported("zip archive", "a zip archive with files that may be captures",
-                           "Unpack it, and ingest the folder: " + shell_line("unzip", _archive(path), "-d", Path(path.stem)),
-                           "archive")
+                           f"Unpack it, and ingest the folder: {_unzip(path)}", "archive")
     return Unsupported("zip archive", "a zip archive" + ("" if names else " that is damaged or empty"),
-                       f"Unpack it, if it holds captures: {shell_line('unzip', _archive(path))}", "archive", is_capture=False)
+                       f"Unpack it, if it holds captures: {_unzip(path)}", "archive", is_capture=False)
 
 
-def _archive(path: Path) -> Path:
-    """Return the name of a zip archive as unzip takes it: it looks for files by patterns itself."""
-    return Path(re.sub(r"[*?[\\]", r"\\\g<0>", path.name))
+def _here(path: Path) -> Path:
+    """Return a path for a command: of a file at a URL the name that a copy of it has."""
+    return Path(path.name) if isinstance(path, RemotePath) else path
+
+
+def _unzip(path: Path) -> str:
+    """Return the command for a zip archive: unzip looks for files by patterns itself."""
+    here = _here(path)
+    archive = here.with_name(re.sub(r"[*?[\\]", r"\\\g<0>", here.name))
+    return shell_line("unzip", archive, "-d", here.with_name(f"{here.name}.unpacked"))
 
 
 def _tar(path: Path, head: bytes) -> Unsupported:
     """Return that it is a tar archive, under whatever compression; one that cannot be listed here may hold captures."""
     names, is_all = _members_of_tar(path)
     is_capture = not is_all or any(_CAPTURES.search(name) for name in names)
-    archive = f"./{path.name}"  # tar takes what stands before a colon for a host, but behind a slash
+    here = _here(path)
+    archive = str(here) if here.is_absolute() else f"./{here}"  # tar takes what stands before a colon for a host, but behind a slash
     unpack = f"{shell_line('mkdir', f'{archive}.unpacked')} && {shell_line('tar', '-xf', archive, '-C', f'{archive}.unpacked')}"
     return Unsupported("tar archive", "a tar archive" + (" with files that may be captures" if is_capture else ""),
                        f"Unpack it, and ingest the folder: {unpack}", "archive", is_capture)
@@ -142,15 +151,23 @@ def _members_of_tar(path: Path) -> tuple[list[str], bool]:
     return names, False
 
 
-def _packed(by: str, *command: str) -> Callable[[Path, bytes], Unsupported]:
-    """Return the look at a compressed file: its name without the last ending says whether it is a capture."""
+def _packed(by: str, ending: str) -> Callable[[Path, bytes], Unsupported]:
+    """Return the look at a compressed file: its name without the last ending says whether it is a capture.
+
+    ending: of files that the same command unpacks.
+    """
     def look(path: Path, head: bytes) -> Unsupported:
         if _TAR.search(path.name):
             return _tar(path, head)
         return Unsupported(f"{by}-compressed file", f"compressed with {by}, which is not read (gzip is)",
-                           f"Run {shell_line(*command, Path(path.name))}, and ingest what it unpacks", "archive",
+                           f"Run {_command(ending, path)}, and ingest what it unpacks", "archive",
                            bool(_CAPTURES.search(path.stem)))
     return look
+
+
+def _command(ending: str, path: Path) -> str:
+    here = _here(path)
+    return shell_line(*(here if word == "{}" else word.replace("{}", str(here)) for word in _UNPACK[ending]))
 
 
 def _gzip_twice(path: Path, head: bytes) -> Unsupported | None:
@@ -159,7 +176,7 @@ def _gzip_twice(path: Path, head: bytes) -> Unsupported | None:
         if file.read(len(head)) == head:
             return None
     return Unsupported("gzip within gzip", "compressed twice with gzip, and only the outer layer is taken off",
-                       f"Run {shell_line('gunzip', Path(path.name))}, and ingest what it unpacks", is_capture=bool(
+                       f"Run {shell_line('gunzip', '-k', _here(path))}, and ingest what it unpacks", is_capture=bool(
                            _CAPTURES.search(path.stem)))
 
 
@@ -170,7 +187,7 @@ def _pickle(path: Path, head: bytes) -> Unsupported:
     convert = 'import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], "rb")), open(sys.argv[2], "w"))'
     return Unsupported("flight recorder pickle", "a dump of PyTorch's flight recorder as a pickle, which is never read: "
                        "unpickling a file runs code in it", "If the file is your own, turn it into JSON, and ingest that: "
-                       + shell_line("python", "-c", convert, Path(path.name), Path(f"{path.name}.json")))
+                       + shell_line("python", "-c", convert, _here(path), Path(f"{_here(path)}.json")))
 
 
 def _own_timeline(path: Path, head: bytes) -> Unsupported:
@@ -190,12 +207,13 @@ def _perfetto(path: Path, head: bytes) -> Unsupported | None:
     """Return what a trace in Perfetto's own format is: a message of packets, which has no magic number."""
     if not _is_packets(head):
         return None
-    short = path.name.removesuffix(".gz")
-    unpack = f"{shell_line('gunzip', '-k', Path(path.name))}; " if short != path.name else ""
+    here = _here(path)
+    short = here.name.removesuffix(".gz")
+    unpack = f"{shell_line('gunzip', '-k', here)}; " if short != here.name else ""
     stem = f"{short.removesuffix('.json')}.converted" if short.endswith(".json") else short.rpartition(".")[0] or short
     return Unsupported("Perfetto trace", "a trace in Perfetto's binary format, which is not read (Chrome's JSON is)",
                        "Export it as JSON (export_chrome_trace('trace.json')), or convert it with Perfetto's traceconv: "
-                       + unpack + shell_line("traceconv", "json", Path(short), Path(f"{stem}.json")))
+                       + unpack + shell_line("traceconv", "json", here.with_name(short), here.with_name(f"{stem}.json")))
 
 
 def _is_packets(head: bytes) -> bool:
@@ -224,9 +242,9 @@ def _tail(path: Path) -> bytes:
 _MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported | None]], ...] = (
     (b"\x1f\x8b", _gzip_twice),
     (b"PK\x03\x04", _zip), (b"PK\x05\x06", _zip),
-    (b"\xfd7zXZ\x00", _packed("xz", "unxz")), (b"BZh", _packed("bzip2", "bunzip2")),
-    (b"\x28\xb5\x2f\xfd", _packed("zstd", "unzstd")),
-    (b"7z\xbc\xaf\x27\x1c", _packed("7-Zip", "7z", "x")),
+    (b"\xfd7zXZ\x00", _packed("xz", ".xz")), (b"BZh", _packed("bzip2", ".bz2")),
+    (b"\x28\xb5\x2f\xfd", _packed("zstd", ".zst")),
+    (b"7z\xbc\xaf\x27\x1c", _packed("7-Zip", ".7z")),
     *((bytes((0x80, protocol)), _pickle) for protocol in (2, 3, 4, 5)),
     (b"\x89HDF\r\n\x1a\n", _of_nsys("HDF5 file", "an export of nsys in HDF5 (--type hdf)")),
     (b"ARROW1", _of_nsys("Arrow file", "an export of nsys in Arrow (--type arrow)")),

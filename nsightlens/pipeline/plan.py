@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import secrets
@@ -26,12 +25,11 @@ from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.meter import Meter, OnProgress, counter
 from nsightlens.pipeline.recorded import Profile
 from nsightlens.readers.measure import count_into
-from nsightlens.store import rules
+from nsightlens.store import damage, rules
 from nsightlens.store.writer import Known, Writing
 
 _LOG = logging.getLogger(__name__)
 _HOLDS_ROWS = ("read", "partial", "missing", "replaced")
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +152,8 @@ class Plan:
         except UsageError:  # the workers' nsightlens is another one
             raise
         except Exception as exc:  # a defect of ours in one file must not cost the user the others
-            if isinstance(exc, OSError) and exc.errno in _FULL:
+            self.writing.check()
+            if isinstance(exc, OSError) and damage.is_of_space(exc):
                 raise StoreError(f"{self.writing.store}: no room for what {path.name} holds ({exc.strerror}); the store is as it "
                                  "was before", self.writing.store,
                                  "Free space there, or choose another folder with --store") from exc

@@ -21,7 +21,7 @@ def write_parts(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str
 
     Raises ReadError where one of its windows cannot be read at all, OverlapError where they overlap.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(exist_ok=True)
     read = recorded.read(profile, directory, jobs=jobs)
     memory.give_back()
     if jobs == 1:

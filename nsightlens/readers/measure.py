@@ -22,7 +22,6 @@ class _Count:
 def count_into(path: Path) -> Iterator[None]:
     """Count what is read from now on in a file, which goes again at the end. Nothing is counted where it cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes(_BYTES))
         with path.open("r+b") as file:
             _Count.place = mmap.mmap(file.fileno(), _BYTES)

@@ -7,6 +7,7 @@ when the disk was full.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 from pathlib import Path
@@ -19,10 +20,18 @@ from nsightlens.views.connection import connect
 
 _MAGIC = b"PAR1"
 _BROKEN_CATALOG = re.compile(r"checksum|Corrupt database|database has been invalidated", re.IGNORECASE)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_NO_ROOM_IN_WORDS = re.compile("|".join([*(re.escape(os.strerror(code)) for code in _NO_ROOM), "max_temp_directory_size"]))
+"""What DuckDB says where a write found no room, or would have taken more than the disk had."""
 _PART = re.compile(r"[\"']([^\"'\n]*?/parts/[^\"'\n]+?\.parquet)(?:/\*\*/\*\.parquet)?[\"']")
 """A part in an error of DuckDB, which looks for a folder of that name where there is no such file."""
 _REMEDY = "Copy the store again from where it is whole, or ingest the captures again into a new one (--store)"
 _REMEDY_OF_A_COPY = "It is a copy: delete it, and it is fetched again"
+
+
+def is_of_space(error: Exception) -> bool:
+    """Return whether an error of the system, or of DuckDB, is that there was no room on the disk."""
+    return getattr(error, "errno", None) in _NO_ROOM or _NO_ROOM_IN_WORDS.search(str(error)) is not None
 
 
 def is_whole(part: Path) -> bool:

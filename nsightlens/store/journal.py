@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from nsightlens.errors import StoreError
@@ -28,10 +28,12 @@ class Journal:
     """The journal of the writer that holds the lock of the store at `path`, from `begin` to `end`.
 
     scratch: a folder in the store that is this writer's alone: nobody had it before, and it goes with all in it.
+    check: called before the store is changed; raises StoreError where it is no longer there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, check: Callable[[], None] = lambda: None) -> None:
         self._path = path
+        self._check = check
         self._left: set[str] = set()
         self._is_ours = False
         self.scratch = path / f".nsightlens-scratch-{secrets.token_hex(8)}"
@@ -63,6 +65,7 @@ class Journal:
 
     def note(self, paths: Iterable[str]) -> None:
         """Name paths below the store that are about to be made, or to be named by no catalog any more. Raises OSError."""
+        self._check()
         named = list(paths)
         self._left |= set(filter(no_links.is_part, named))
         descriptor = no_links.open_file(self._path / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -74,6 +77,7 @@ class Journal:
     def remove(self, parts: Collection[str], live: Collection[str]) -> None:
         """Delete those parts that are not live; what cannot be deleted is left to the next writer, as what an interrupt keeps
         from this call is: the journal stays until each part that it names was passed here."""
+        self._check()
         for part in parts:
             if part in live or not no_links.is_part(part) or no_links.remove(self._path, part):
                 self._left.discard(part)

@@ -170,6 +170,7 @@ class Lock:
         self._is_new = False
         self._file: IO[bytes] | None = None
         self._entry: Path | None = None
+        self._folder: tuple[int, int] | None = None
         self._released = threading.Event()
 
     @property
@@ -190,6 +191,7 @@ class Lock:
                 why = f"{self._path}: the store cannot be written ({exc.strerror})"
                 raise StoreError(why, self._path, "Choose another with --store") from exc
             self._acquire_folder()
+        self._folder = _identity(self._path)
 
     def release(self, *, remove: bool = False) -> None:
         """Give the lock back. remove: take its file away as well, for no store came to be, and the folder where this made it."""
@@ -211,9 +213,15 @@ class Lock:
                 self._path.rmdir()
 
     def check(self) -> None:
-        """Raise StoreError where somebody deleted the lock although this writer lives."""
-        if self._entry and not self._entry.exists():
-            raise StoreError(f"{self._entry.parent}: deleted or replaced while this ingest ran", self._path, "Ingest again")
+        """Raise StoreError where the store's folder is no longer the one that was locked, or its lock was taken away."""
+        if not self.is_in_place:
+            raise StoreError(f"{self._path}: moved or replaced while it was written, and left as it is now", self._path,
+                             "Try again once nothing else moves it")
+
+    @property
+    def is_in_place(self) -> bool:
+        """Return whether the folder at the path is the one that was locked, and the lock is in it."""
+        return self._folder == _identity(self._path) and (self._entry is None or self._entry.exists())
 
     # -- flock -------------------------------------------------------------------------------------------------
 
@@ -242,6 +250,7 @@ class Lock:
             self._path.mkdir(parents=True, exist_ok=True)
             self._is_new = True
             return self._opened()  # another writer may have removed it already
+
     def _note(self, file: IO[bytes], holder: bytes) -> None:
         """Write who holds the lock, for those who wait, where the file is ours alone."""
         with contextlib.suppress(OSError):  # a full disk has no room for it
@@ -310,6 +319,14 @@ class Lock:
         while not self._released.wait(_BEAT_SECONDS):
             with contextlib.suppress(OSError):
                 os.utime(entry)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return device and inode of a folder; None where there is none."""
+    with contextlib.suppress(OSError):
+        status = folder.stat()
+        return status.st_dev, status.st_ino
+    return None
 
 
 def _last_beat(folder: Path) -> tuple[str, int] | None:

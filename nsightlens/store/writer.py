@@ -80,7 +80,7 @@ class Writing:
         self._far = remote.Far(store) if isinstance(store, RemotePath) else None
         self._materialise = materialise
         self._lock = Lock(self.path, on_wait, lambda: ground.confirm(self.path))
-        self._journal = Journal(self.path)
+        self._journal = Journal(self.path, self._lock.check)
 
     def __enter__(self) -> Writing:
         self._lock.acquire()
@@ -101,11 +101,20 @@ class Writing:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._end()
-        if isinstance(error, OSError | duckdb.Error) and not isinstance(error, ConnectionError):
-            raise self._failed(error) from error
+        try:
+            if isinstance(error, OSError | duckdb.Error) and not isinstance(error, ConnectionError):
+                raise self._failed(error) from error
+        finally:
+            self._end()
+
+    def check(self) -> None:
+        """Raise StoreError where the store was moved or replaced: nothing is written into what stands in its place."""
+        self._lock.check()
 
     def _end(self) -> None:
+        if not self._lock.is_in_place:
+            self._lock.release()
+            return
         self._journal.end()
         is_empty = False
         with contextlib.suppress(OSError):
@@ -114,12 +123,15 @@ class Writing:
 
     def _failed(self, error: OSError | duckdb.Error | pa.ArrowException) -> StoreError:
         """Return the error for a fault while the store is written, which leaves it as it was."""
+        self.check()
+        space = " Is the disk full?" if damage.is_of_space(error) else ""
         return StoreError(damage.of_catalog(self.path / CATALOG, error) or (
-            f"{self.store}: could not be written, and is as it was before. Is the disk full? ({error})"), self.store)
+            f"{self.store}: could not be written, and is as it was before.{space} ({error})"), self.store)
 
     @property
     def staging(self) -> Path:
-        """Return the folder for parts in the making, of this writer alone."""
+        """Return the folder for parts in the making, of this writer alone. Raises StoreError where it went with the store."""
+        self.check()
         return self._journal.scratch
 
     @property
@@ -233,6 +245,7 @@ class Writing:
             self._far.discard(made)
             return
         with contextlib.suppress(StoreError, OSError):  # then the next writer sees to it: the journal names them
+            self.check()
             if kept is not None and not kept.is_symlink() and filecmp.cmp(self.path / CATALOG, kept, shallow=False):
                 kept.unlink()
             self._journal.remove(before | made, self._live_parts())
@@ -284,7 +297,7 @@ class Writing:
     def _put(self, fresh: Path) -> None:
         """Let the new catalog take the place of the old one."""
         _sync(fresh)
-        self._lock.check()
+        self.check()
         if self._far:
             self._far.commit(fresh)
         fresh.replace(self.path / CATALOG)

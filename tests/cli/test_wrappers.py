@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from nsightlens.cli.wrappers import command
+from nsightlens.errors import NsightlensError
 from tests.places import ROOT
 
 
@@ -38,6 +40,26 @@ def test_an_edited_file_is_kept_unless_forced(tmp_path: Path) -> None:
     assert edited.read_text() == "mine"
     assert CliRunner().invoke(command, [str(tmp_path), "--force"]).exit_code == 0
     assert edited.read_text() != "mine"
+
+
+@pytest.mark.parametrize("words", [[], ["--force"]])
+@pytest.mark.parametrize("name", ["nsys_wrapper.sh", "jobs", "jobs/README.md", "hard"])
+def test_nothing_is_written_through_a_link(tmp_path: Path, name: str, words: list[str]) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "w"
+    outside.mkdir()
+    (folder / "jobs").mkdir(parents=True)
+    (outside / "mine").write_text("mine")
+    if name == "jobs":
+        (folder / "jobs").rmdir()
+        (folder / "jobs").symlink_to(outside)
+    elif name == "hard":
+        (folder / "README.md").hardlink_to(outside / "mine")
+    else:
+        (folder / name).symlink_to(outside / "new")
+    done = CliRunner().invoke(command, [str(folder), *words])
+    assert done.exit_code == (1 if name == "jobs" or not words else 0) or name == "jobs/README.md"
+    assert isinstance(done.exception, NsightlensError | SystemExit | None)
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"mine": "mine"}
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

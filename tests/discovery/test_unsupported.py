@@ -8,6 +8,8 @@ import io
 import lzma
 import os
 import pickle
+import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -74,28 +76,28 @@ def _arrow_stream(path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[str, Write, str, str]] = {
-    "zip": ("run.zip", _zip("a/rank0.sqlite", "a/notes.txt"), "zip archive", "unzip run.zip -d run"),
+    "zip": ("run.zip", _zip("a/rank0.sqlite", "a/notes.txt"), "zip archive", "unzip {}/run.zip -d {}/run.zip.unpacked"),
     "nsys-jax": ("job.zip", _zip("nvtx_gpu_proj_trace/rank0.parquet", "nvtx_pushpop_trace.csv.xz"), "nsys-jax archive",
                  "nsys export --type sqlite"),
-    "xz": ("rank0.sqlite.xz", _bytes(lzma.compress(b"SQLite format 3\0")), "xz-compressed file", "unxz rank0.sqlite.xz"),
-    "bzip2": ("t.json.bz2", _bytes(bz2.compress(b"{}")), "bzip2-compressed file", "bunzip2 t.json.bz2"),
-    "zstd": ("t.json.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "zstd-compressed file", "unzstd t.json.zst"),
-    "7-Zip": ("t.json.7z", _bytes(b"7z\xbc\xaf\x27\x1c...."), "7-Zip-compressed file", "7z x t.json.7z"),
-    "gzip twice": ("t.json.gz", _bytes(gzip.compress(gzip.compress(b"{}"))), "gzip within gzip", "gunzip t.json.gz"),
-    **{f"tar, {mode}": (f"run.{ending}", _tar(mode, "a/notes.txt", "a/rank0.sqlite"), "tar archive", f"tar -xf ./run.{ending} -C")
+    "xz": ("rank0.sqlite.xz", _bytes(lzma.compress(b"SQLite format 3\0")), "xz-compressed file", "unxz -k {}/rank0.sqlite.xz"),
+    "bzip2": ("t.json.bz2", _bytes(bz2.compress(b"{}")), "bzip2-compressed file", "bunzip2 -k {}/t.json.bz2"),
+    "zstd": ("t.json.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "zstd-compressed file", "unzstd {}/t.json.zst"),
+    "7-Zip": ("t.json.7z", _bytes(b"7z\xbc\xaf\x27\x1c...."), "7-Zip-compressed file", "7z x {0}/t.json.7z -o{0}/t.json.7z.unpacked"),
+    "gzip twice": ("t.json.gz", _bytes(gzip.compress(gzip.compress(b"{}"))), "gzip within gzip", "gunzip -k {}/t.json.gz"),
+    **{f"tar, {mode}": (f"run.{ending}", _tar(mode, "a/notes.txt", "a/rank0.sqlite"), "tar archive", f"tar -xf {{}}/run.{ending} -C")
        for mode, ending in (("", "tar"), ("gz", "tar.gz"), ("gz", "tgz"), ("gz", "dat"), ("xz", "tar.xz"), ("bz2", "tar.bz2"))},
-    "tar, zstd": ("run.tar.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "tar archive", "tar -xf ./run.tar.zst -C"),
+    "tar, zstd": ("run.tar.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "tar archive", "tar -xf {}/run.tar.zst -C"),
     "hdf": ("report.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64 + b"CUPTI_ACTIVITY_KIND_KERNEL"), "HDF5 file",
             "nsys export --type sqlite"),
     "arrow file": ("report.arrow", lambda path: feather.write_feather(NSYS_TABLE, path), "Arrow file", "--type sqlite"),
     "arrow stream": ("report.arrow", _arrow_stream, "Arrow stream", "--type sqlite"),
     "a table of a recipe": ("stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [1.0]}), path), "Parquet file",
                             "ingest the whole folder"),
-    "Perfetto": ("rank0.pftrace", _bytes(PERFETTO), "Perfetto trace", "traceconv json rank0.pftrace rank0.json"),
+    "Perfetto": ("rank0.pftrace", _bytes(PERFETTO), "Perfetto trace", "traceconv json {0}/rank0.pftrace {0}/rank0.json"),
     "Perfetto under gzip": ("rank0.perfetto-trace.gz", _bytes(gzip.compress(PERFETTO)), "Perfetto trace",
-                            "gunzip -k rank0.perfetto-trace.gz; traceconv json rank0.perfetto-trace rank0.json"),
+                            "gunzip -k {0}/rank0.perfetto-trace.gz; traceconv json {0}/rank0.perfetto-trace {0}/rank0.json"),
     "Perfetto, cut, of another name": ("t.json", _bytes(PERFETTO[:-1]), "Perfetto trace",
-                                       "traceconv json t.json t.converted.json"),
+                                       "traceconv json {0}/t.json {0}/t.converted.json"),
     "a large table of a recipe": (
         "stats.parquet", lambda path: pq.write_table(pa.table({"Total Time": [i / 7 for i in range(100_000)]}), path),
         "Parquet file", "ingest the whole folder"),
@@ -111,7 +113,7 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
                                         "    Metric Name     Metric Unit Metric Value\n"), "ncu text page", ".ncu-rep"),
     **{f"flight recorder, protocol {protocol}": (
         f"dump {protocol}.pkl", _bytes(pickle.dumps({"pg_config": {}, "entries": []}, protocol)), "flight recorder pickle",
-        f" 'dump {protocol}.pkl' 'dump {protocol}.pkl.json'") for protocol in (2, 3, 4, 5)},
+        f" '{{0}}/dump {protocol}.pkl' '{{0}}/dump {protocol}.pkl.json'") for protocol in (2, 3, 4, 5)},
     "a title in Markdown": ("notes.csv", _text("# What I ran\n\nresnet, 5 steps\n"), "Markdown", "Leave it"),
     "Markdown": ("kernels.csv", _text("| Kernel | Time |\n|---|---|\n| gemm | 5 |\n"), "Markdown", "Leave it"),
 }
@@ -124,7 +126,7 @@ def test_what_is_not_read_is_named_with_what_to_do(case: str, tmp_path: Path) ->
     found = look_at(tmp_path / name, tmp_path, "r")
     assert (found.kind, found.tool) == (kind, None)
     assert found.refused is not None and found.refused.reason
-    assert advice in found.refused.what_to_do
+    assert advice.format(tmp_path, tmp_path) in found.refused.what_to_do
 
 
 @pytest.mark.parametrize(("name", "write"), [
@@ -220,16 +222,41 @@ def test_the_command_for_a_tar_archive_unpacks_it(name: str, tmp_path: Path) -> 
     _tar("gz", "a/rank0.sqlite")(tmp_path / name)
     refused = look_at(tmp_path / name, tmp_path, "r").refused
     assert refused is not None
-    subprocess.run(["sh", "-c", refused.what_to_do.partition(": ")[2]], cwd=tmp_path, check=True)
+    subprocess.run(["sh", "-c", refused.what_to_do.partition(": ")[2]], check=True)
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([name, f"{name}.unpacked", "a", "rank0.sqlite"])
 
 
 def test_several_tar_archives_are_unpacked_by_one_command(tmp_path: Path) -> None:
-    for name, member in (("a.tar.gz", "a.sqlite"), ("b.tar.gz", "b.sqlite"), ("c.tar", "c.sqlite")):
+    for name, member in (("a.tar.gz", "x.sqlite"), ("b.tar.gz", "x.sqlite"), ("c.tar", "x.sqlite")):
         _tar("gz" if name.endswith("gz") else "", member)(tmp_path / name)
     advice = advice_for_all(sorted(tmp_path.iterdir()))
     subprocess.run(["sh", "-c", advice.removeprefix("Run ").partition("   and")[0]], check=True)
-    assert sorted(path.name for path in tmp_path.glob("*.sqlite")) == ["a.sqlite", "b.sqlite", "c.sqlite"]
+    assert sorted(path.parent.name for path in tmp_path.rglob("x.sqlite")) == [
+        f"{name}.unpacked" for name in ("a.tar.gz", "b.tar.gz", "c.tar")]
+
+
+@pytest.mark.parametrize("program", ["xz", "bzip2", "gzip"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_unpacks_a_file_acts_on_that_file_and_keeps_it(program: str, count: int, tmp_path: Path) -> None:
+    """Also where another of its name lies where the user stands."""
+    if not shutil.which(program):
+        pytest.skip(f"no {program} here")
+    pack, ending = {"xz": (lzma.compress, "xz"), "bzip2": (bz2.compress, "bz2"), "gzip": (gzip.compress, "gz")}[program]
+    if program == "gzip" and count == 2:
+        pytest.skip("no one command for several")
+    captures = [tmp_path / "sub" / f"{letter} b.json.{ending}" for letter in "ac"[:count]]
+    other, inner = tmp_path / captures[0].name, pack(b"{}") if program == "gzip" else b"{}"
+    captures[0].parent.mkdir()
+    for path in (*captures, other):
+        path.write_bytes(pack(inner))
+    refused = look_at(captures[0], tmp_path, "r").refused
+    assert refused is not None
+    command = (re.match("Run (.*), and ingest", refused.what_to_do) if count == 1
+               else re.match("Run (.*)   and ingest", advice_for_all(captures)))
+    assert command is not None
+    subprocess.run(["sh", "-c", command[1]], cwd=tmp_path, check=True)
+    assert sorted(tmp_path.rglob("*.*")) == sorted([other, *captures, *(path.with_suffix("") for path in captures)])
+    assert [path.with_suffix("").read_bytes() for path in captures] == [inner] * count
 
 
 def test_an_archive_that_is_a_bomb_is_not_unpacked_to_be_listed(tmp_path: Path) -> None:

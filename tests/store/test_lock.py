@@ -164,7 +164,7 @@ def test_a_lock_that_somebody_deleted_is_noticed(tmp_path: Path, monkeypatch: py
     lock.acquire()
     lock.check()
     shutil.rmtree(tmp_path / FOLDER)
-    with pytest.raises(StoreError, match="Ingest again"):
+    with pytest.raises(StoreError, match="replaced"):
         lock.check()
     lock.release()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -18,8 +19,9 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.errors import StoreError, UsageError
+from nsightlens.pipeline import plan
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import catalog, compaction, journal, no_links, writer
+from nsightlens.store import catalog, compaction, damage, journal, no_links, writer
 from nsightlens.store.bundle import bundle
 from nsightlens.store.store import CATALOG
 from tests.captures import GEMM, kineto, ncu
@@ -183,6 +185,60 @@ def test_an_interrupt_just_after_the_rename_leaves_the_new_store(
         named = {row["path"] for row in opened.sql("SELECT path FROM _parts").to_pylist()}
     assert named == {part.relative_to(store).as_posix() for part in _parts(store)} != set()
     assert not (store / journal.FILE).exists()
+
+
+@pytest.mark.parametrize("at", ["plan.read_profile", "compaction.gathered", "compaction.renewed", "catalog.renew_matches", "writer._sync"])
+@pytest.mark.parametrize("other", ["empty", "copy"])
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_folder_put_in_the_place_of_the_store_stays_as_it_is(
+    run: Path, store: Path, monkeypatch: pytest.MonkeyPatch, at: str, other: str, is_new: bool,
+) -> None:
+    """The writer tells, before, while and after it has made its parts; the store goes on where it was moved."""
+    if not is_new:
+        ingest([run], store, jobs=1)
+        kineto(run / "b.json", rank=1)
+    moved = store.with_name("moved")
+    left: dict[Path, bytes] = {}
+    owner = {"plan": plan, "compaction": compaction, "catalog": catalog, "writer": writer}[at.partition(".")[0]]
+    name = at.partition(".")[2]
+    genuine = getattr(owner, name)
+
+    def moved_away(*arguments: Any) -> Any:
+        if not left:
+            store.rename(moved)
+            store.mkdir() if other == "empty" else shutil.copytree(moved, store, ignore=shutil.ignore_patterns(".nsightlens-*"))
+            left.update(_content(store))
+        return genuine(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, moved_away)
+        with pytest.raises(StoreError, match="moved or replaced"):
+            ingest([run], store, jobs=1)
+    assert _content(store) == left
+    ingest([run], moved, jobs=1)
+    assert len(_rows(moved)) == (1 if is_new else 2)
+
+
+def _content(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() if path.is_file() else b"" for path in [folder, *folder.rglob("*")]}
+
+
+def test_a_full_disk_is_asked_about_only_where_there_was_no_room() -> None:
+    quota = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+    for error in (OSError(errno.ENOSPC, "x"), quota, duckdb.IOException(f"Could not write file: {os.strerror(errno.ENOSPC)}")):
+        assert damage.is_of_space(error)
+    for error in (OSError(errno.EACCES, "Permission denied"), OSError(errno.EIO, "Input/output error"), duckdb.IOException("x")):
+        assert not damage.is_of_space(error)
+
+
+def test_a_folder_that_cannot_be_written_is_no_full_disk(run: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(compaction, "gathered", fail)
+    with pytest.raises(StoreError, match="Permission denied") as caught:
+        ingest([run], store, jobs=1)
+    assert "full" not in str(caught.value)
 
 
 # -- a writer that is killed ---------------------------------------------------------------------------------------

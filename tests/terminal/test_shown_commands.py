@@ -65,8 +65,8 @@ def _line(name: str) -> str:
 
 
 CASES: dict[str, tuple[Callable[[str], str], Callable[[str], list[str]]]] = {
-    "xz": (unpacked(XZ), lambda name: ["unxz", plain(name)]),
-    "zip": (unpacked(ZIP), lambda name: ["unzip", plain(globbed(name))]),
+    "xz": (unpacked(XZ), lambda name: ["unxz", "-k", plain(name)]),
+    "zip": (unpacked(ZIP), lambda name: ["unzip", plain(globbed(name)), "-d", plain(f"{name}.unpacked")]),
     "pickle": (unpacked(PICKLE), lambda name: ["python", "-c", "…", plain(name), plain(f"{name}.json")]),
     "nsys report": (lambda name: between(export.advice(export.REPORTS[0], Path(name)), "installed: ", "   and ingest again"),
                     lambda name: ["nsys", "export", "--type=sqlite", "--force-overwrite=true",
