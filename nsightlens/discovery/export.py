@@ -150,7 +150,8 @@ def _unpack(path: Path, output: Path) -> Path:
         part.replace(output)
     except OSError as exc:
         raise ReadError(path, f"it cannot be unpacked into {output.parent} ({exc.strerror})",
-                        "Make room there, or unpack it yourself (gunzip -k) and ingest the .sqlite file", "export_failed") from exc
+                        "Make room there, or unpack it yourself (gunzip -k) and ingest the .sqlite file",
+                        "export_failed") from exc
     finally:
         part.unlink(missing_ok=True)
     return output

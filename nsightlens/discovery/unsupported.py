@@ -132,7 +132,7 @@ def _tar(path: Path, head: bytes) -> Unsupported:
     names, is_all = _members_of_tar(path)
     is_capture = not is_all or any(_CAPTURES.search(name) for name in names)
     here = _here(path)
-    archive = str(here) if here.is_absolute() else f"./{here}"  # tar takes what stands before a colon for a host, but behind a slash
+    archive = str(here) if here.is_absolute() else f"./{here}"  # what stands before a colon is a host to tar, but behind a slash
     unpack = f"{shell_line('mkdir', f'{archive}.unpacked')} && {shell_line('tar', '-xf', archive, '-C', f'{archive}.unpacked')}"
     return Unsupported("tar archive", "a tar archive" + (" with files that may be captures" if is_capture else ""),
                        f"Unpack it, and ingest the folder: {unpack}", "archive", is_capture)

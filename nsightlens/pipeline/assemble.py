@@ -74,7 +74,7 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     links, times = work.links, work.times
     kernels, memory_ops = work.attributed.get("kernels"), work.attributed.get("memory_ops")
     del work
-    derived = [numbers, links["kernels"], times["kernels"], kernels, late]
+    derived: list[Derived | None] = [numbers, links["kernels"], times["kernels"], kernels, late]
     yield from _templated(identified, recorded, "kernels", derived, kernels, named)
     yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], times["memory_ops"], memory_ops], memory_ops)
     yield from _templated(identified, recorded, "graph_executions", [])

@@ -1133,9 +1133,11 @@ class Asking:
             span_ns: First step's start to last step's end; without steps the whole capture.
             utilization_pct: Union of its kernels as a share of span_ns, to two decimals.
             busy_pct: Union of its kernels and memory operations, as above.
-            sm_efficiency_pct: Estimated SM efficiency, to two decimals.
+            sm_efficiency_pct: Estimated SM efficiency, to two decimals; NULL where over 5 % of kernel time has no
+                grid.
             occupancy_pct: Estimated occupancy, to two decimals (Kineto).
-            tensor_core_pct: Share of kernel time on tensor cores, to two decimals; NULL where no kernel's is known.
+            tensor_core_pct: Share on tensor cores of the kernel time that is known to use them or not, to two
+                decimals.
             tensor_core_unknown_pct: Share of kernel time for which that is unknown.
             operator_tensor_core_pct: tensor_core_pct of the kernels whose operator is known.
         """

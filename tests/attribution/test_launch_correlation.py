@@ -27,8 +27,10 @@ def link(process: Any, correlation: Any, calls: Calls, start: Any, external_id: 
     with tempfile.TemporaryDirectory() as folder:
         spill = SpillFolder(Path(folder))
         recorded = (calls.correlation, calls.start, calls.duration, calls.external_id, correlation, start, external_id)
-        onto = [_spilled(spill, column) for column in recorded]
-        found = launch_correlation.link(process, onto[4], Calls(calls.process, *onto[:4]), *onto[5:], spill)
+        correlations, starts, durations, externals, correlation_of, start_of, external_of = (
+            _spilled(spill, column) for column in recorded)
+        onto = Calls(calls.process, correlations, starts, durations, externals)
+        found = launch_correlation.link(process, correlation_of, onto, start_of, external_of, spill)
         in_memory = launch_correlation.link(process, correlation, calls, start, external_id, spill)
         for name in ("call", "start", "queue_delay"):
             assert getattr(found, name).tolist() == getattr(in_memory, name).tolist()

@@ -90,7 +90,7 @@ def test_what_a_file_is_counts_and_not_what_it_is_called(folder: Path, tmp_path:
     else:
         _database(out)
     before = _files(tmp_path) | _files(folder)
-    command = ["show", "kernel_summary", "--store", folder / "store"]
+    command: list[str | Path] = ["show", "kernel_summary", "--store", folder / "store"]
     done = run(*command, option, out) if option == "-o" else run(option, out, *command)
     assert done.returncode == 2
     assert _files(tmp_path) | _files(folder) == before

@@ -82,9 +82,11 @@ REFUSED: dict[str, tuple[str, Write, str, str]] = {
     "xz": ("rank0.sqlite.xz", _bytes(lzma.compress(b"SQLite format 3\0")), "xz-compressed file", "unxz -k {}/rank0.sqlite.xz"),
     "bzip2": ("t.json.bz2", _bytes(bz2.compress(b"{}")), "bzip2-compressed file", "bunzip2 -k {}/t.json.bz2"),
     "zstd": ("t.json.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "zstd-compressed file", "unzstd {}/t.json.zst"),
-    "7-Zip": ("t.json.7z", _bytes(b"7z\xbc\xaf\x27\x1c...."), "7-Zip-compressed file", "7z x {0}/t.json.7z -o{0}/t.json.7z.unpacked"),
+    "7-Zip": ("t.json.7z", _bytes(b"7z\xbc\xaf\x27\x1c...."), "7-Zip-compressed file",
+              "7z x {0}/t.json.7z -o{0}/t.json.7z.unpacked"),
     "gzip twice": ("t.json.gz", _bytes(gzip.compress(gzip.compress(b"{}"))), "gzip within gzip", "gunzip -k {}/t.json.gz"),
-    **{f"tar, {mode}": (f"run.{ending}", _tar(mode, "a/notes.txt", "a/rank0.sqlite"), "tar archive", f"tar -xf {{}}/run.{ending} -C")
+    **{f"tar, {mode}": (f"run.{ending}", _tar(mode, "a/notes.txt", "a/rank0.sqlite"), "tar archive",
+                        f"tar -xf {{}}/run.{ending} -C")
        for mode, ending in (("", "tar"), ("gz", "tar.gz"), ("gz", "tgz"), ("gz", "dat"), ("xz", "tar.xz"), ("bz2", "tar.bz2"))},
     "tar, zstd": ("run.tar.zst", _bytes(b"\x28\xb5\x2f\xfd...."), "tar archive", "tar -xf {}/run.tar.zst -C"),
     "hdf": ("report.h5", _bytes(b"\x89HDF\r\n\x1a\n" + b"\0" * 64 + b"CUPTI_ACTIVITY_KIND_KERNEL"), "HDF5 file",
@@ -241,7 +243,9 @@ def test_what_unpacks_a_file_acts_on_that_file_and_keeps_it(program: str, count:
     """Also where another of its name lies where the user stands."""
     if not shutil.which(program):
         pytest.skip(f"no {program} here")
-    pack, ending = {"xz": (lzma.compress, "xz"), "bzip2": (bz2.compress, "bz2"), "gzip": (gzip.compress, "gz")}[program]
+    packs: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+        "xz": (lzma.compress, "xz"), "bzip2": (bz2.compress, "bz2"), "gzip": (gzip.compress, "gz")}
+    pack, ending = packs[program]
     if program == "gzip" and count == 2:
         pytest.skip("no one command for several")
     captures = [tmp_path / "sub" / f"{letter} b.json.{ending}" for letter in "ac"[:count]]

@@ -35,8 +35,9 @@ def _said(store: Store) -> dict[str, int]:
 
 
 def _span(store: Store) -> dict[str, Any]:
-    (row,) = store.sql("SELECT kernels, kernel_ns, gpu_last_ns - gpu_first_ns AS span_ns FROM profiles").to_pylist()
-    return row
+    rows: list[dict[str, Any]] = store.sql(
+        "SELECT kernels, kernel_ns, gpu_last_ns - gpu_first_ns AS span_ns FROM profiles").to_pylist()
+    return rows[0]
 
 
 def test_kernels_that_stand_there_twice_count_once(tmp_path: Path) -> None:

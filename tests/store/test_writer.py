@@ -187,7 +187,8 @@ def test_an_interrupt_just_after_the_rename_leaves_the_new_store(
     assert not (store / journal.FILE).exists()
 
 
-@pytest.mark.parametrize("at", ["plan.read_profile", "compaction.gathered", "compaction.renewed", "catalog.renew_matches", "writer._sync"])
+@pytest.mark.parametrize("at", [
+    "plan.read_profile", "compaction.gathered", "compaction.renewed", "catalog.renew_matches", "writer._sync"])
 @pytest.mark.parametrize("other", ["empty", "copy"])
 @pytest.mark.parametrize("is_new", [False, True])
 def test_a_folder_put_in_the_place_of_the_store_stays_as_it_is(

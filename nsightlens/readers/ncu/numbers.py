@@ -143,7 +143,7 @@ def step_sizes(places: Ints, exponents: Ints) -> Floats:
     places = np.where(places == 0, 2, places)
     binary = exponents >= BINARY
     steps = np.power(10.0, (np.where(binary, 0, exponents) - places).astype(np.float64))
-    return np.ldexp(steps, np.where(binary, exponents - BINARY, 0))  # type: ignore[no-any-return]
+    return np.ldexp(steps, np.where(binary, exponents - BINARY, 0))
 
 
 def parse(texts: pa.Array, decimal: str, notes: Notes, counts: Ints) -> Parsed:
