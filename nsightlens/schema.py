@@ -243,7 +243,7 @@ MEMORY_OPS = Table(
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start; NULL where the tool printed an impossible value.", "ns"),
         _c("bandwidth_duration_ns", INT64, "reader", "Duration that follows from the printed bandwidth, where the tool cut "
-           "duration_ns to whole us (Kineto before torch 2.4); else NULL.", "ns"),
+           "duration_ns to whole µs (Kineto before torch 2.4); else NULL.", "ns"),
         _c("kind", TEXT, "reader", "memcpy, memset, migration (unified memory) or decompression (of a batch in memory)."),
         _c("direction", TEXT, "reader", "HtoD, DtoH, DtoD, HtoH, PtoP, HtoA, AtoH, AtoA, AtoD, DtoA; NULL for memset and "
            "decompression."),

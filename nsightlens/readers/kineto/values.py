@@ -29,6 +29,7 @@ _TYPE = re.compile(
     r"|__torch__[\w.]*+|(?:Any|Bool|Capsule|Complex|Device|Double|Enum|Future|Generator|Generic|Int|None|Object|Quantizer|Scalar|Storage"
     r"|Stream|String|Sym|Tensor|Tuple|Float|List|Dict|Type|Optional|nullptr|_t|[\[\](),])*+", re.ASCII)
 """Names of types as PyTorch writes them: of C++, of its own libraries, and of TorchScript."""
+_ADDRESS = re.compile(r"0x[\da-f]{1,16}", re.IGNORECASE)
 _END = b"\0"
 _SHORT = 1 << 12
 _REMEMBERED = 1 << 12
@@ -66,9 +67,14 @@ def integers(values: Sequence[Any], type_: pa.DataType | None = None) -> pa.Arra
     low, high = -(1 << (type_.bit_width - 1)), (1 << (type_.bit_width - 1)) - 1
     whole = [integer(value) for value in values]
     fitting = [number if number is not None and low <= number <= high else None for number in whole]
-    Odd.note(sum(value is not None and (number is None or isinstance(value, float))
+    Odd.note(sum(value is not None and not _is_address(value) and (number is None or isinstance(value, float))
                  for value, number in zip(values, fitting, strict=True)))
     return pa.array(fitting, type_)
+
+
+def _is_address(value: Any) -> bool:
+    """Return whether a context or queue is named by its address, as on Intel's GPUs, and not by a number."""
+    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
 
 
 def numbers(values: Sequence[Any], are_integers: bool) -> Ns:
