@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from nsightlens.terminal.printable import printable
 from nsightlens.terminal.text import Verbatim, parts, written
 
 if TYPE_CHECKING:
     from nsightlens.terminal.command import Command
-    from nsightlens.terminal.text import Text
+    from nsightlens.terminal.text import Part, Text
 
 
 class NsightlensError(Exception):
@@ -42,6 +43,15 @@ class NsightlensError(Exception):
         return written(self.text, command)
 
 
+def _on_one_line(message: Text, names: Iterable[object]) -> tuple[Part, ...]:
+    """Return a message in which no name breaks the line: what it holds of lines and of a terminal stands as its escapes."""
+    broken = [name for name in names if isinstance(name, str) and not name.isprintable()]
+    words = list(parts(message))
+    for name in sorted(broken, key=len, reverse=True):
+        words = [word.replace(name, printable(name)) if type(word) is str else word for word in words]
+    return tuple(words)
+
+
 class UsageError(NsightlensError):
     """The request itself was wrong (an unknown view, a bad parameter); the message names the choices.
 
@@ -53,7 +63,7 @@ class UsageError(NsightlensError):
 
     def __init__(self, message: Text, *, subject: str | None = None, value: object = None, choices: Sequence[object] = (),
                  view: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(_on_one_line(message, (value, *choices)))
         self.subject = subject
         self.value = value
         self.choices = tuple(choices)
@@ -78,7 +88,7 @@ class ReadError(NsightlensError):
     def __init__(
         self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unreadable", kind: str | None = None,
     ) -> None:
-        super().__init__((f"{path}: {reason}. ", Verbatim(what_to_do)))
+        super().__init__((f"{printable(str(path))}: {reason}. ", Verbatim(what_to_do)))
         self.path = str(path)
         self.reason = reason
         self.what_to_do = what_to_do
@@ -140,7 +150,8 @@ class StoreError(NsightlensError):
     """
 
     def __init__(self, message: Text, path: str | PathLike[str] | None = None, what_to_do: str | None = None) -> None:
-        super().__init__((*parts(message), ". ", Verbatim(what_to_do)) if what_to_do else message)
+        words = _on_one_line(message, () if path is None else (str(path),))
+        super().__init__((*words, ". ", Verbatim(what_to_do)) if what_to_do else words)
         self.path = None if path is None else str(path)
         self.what_to_do = what_to_do
 

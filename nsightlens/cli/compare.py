@@ -75,7 +75,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
                       form, output, wide=wide)
             return
         echo("\n".join(Renderer(of_store).drawn(ranks_page.sections(there))), styled=True)
-        say(("\nMore: ", Command("show", ("straggler",)), ", rank_skew, communicator_summary, collective_match, rank_clock or "
+        say("")
+        say(("More: ", Command("show", ("straggler",)), ", rank_skew, communicator_summary, collective_match, rank_clock or "
              "rank_balance"))
 
 

@@ -15,6 +15,7 @@ from nsightlens.cli.output import store_option
 from nsightlens.discovery.remote import is_url
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.terminal.output import echo
+from nsightlens.terminal.printable import printable
 
 _FILES = """
 SELECT f.path, coalesce(f.window_index, 0) AS window_index, p.rank
@@ -76,9 +77,9 @@ def _by_rank(rows: list[dict[str, Any]], window: int) -> dict[int, str]:
         rank = row["rank"]
         if rank is None:
             rank = max(files, default=-1) + 1
-            echo(f"{row['path']}: rank unknown; passed to HTA as rank {rank}", err=True)
+            echo(f"{printable(row['path'])}: rank unknown; passed to HTA as rank {rank}", err=True)
         if rank in files:
-            echo(f"{row['path']}: skipped, a second trace of rank {rank}", err=True)
+            echo(f"{printable(row['path'])}: skipped, a second trace of rank {rank}", err=True)
             continue
         files[rank] = row["path"]
     far = [path for path in files.values() if is_url(path)]

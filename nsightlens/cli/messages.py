@@ -71,8 +71,8 @@ def complain(text: Text, *, styled: bool = False) -> None:
 
 
 def say(text: Text, *, styled: bool = False) -> None:
-    """Print a message beside the data. styled: as for `echo`."""
-    echo(fitted(text, sys.stderr), err=True, styled=styled)
+    """Print a message beside the data, a line whatever names it holds. styled: as for `echo`; it is then `printable_text`."""
+    echo(fitted(text if styled else printable_text(text), sys.stderr), err=True, styled=styled)
 
 
 def warn(text: Text) -> None:
@@ -80,9 +80,10 @@ def warn(text: Text) -> None:
     say((f"nsightlens: {click.style('warning:', fg='yellow')} ", *printable_text(text)), styled=True)
 
 
-def printable_text(text: Text) -> tuple[Part, ...]:
-    """Return a text whose words cannot steer a terminal."""
-    return tuple(type(part)(printable(part, LAYOUT)) if isinstance(part, str) else part for part in parts(text))
+def printable_text(text: Text, but: str = "") -> tuple[Part, ...]:
+    """Return a text whose words cannot steer a terminal, nor begin a line. but: characters that stay; in commands lines do."""
+    return tuple(type(part)(printable(part, but if type(part) is str else LAYOUT)) if isinstance(part, str) else part
+                 for part in parts(text))
 
 
 def fitted(text: Text, stream: TextIO) -> str:
@@ -211,7 +212,7 @@ def explain(error: BaseException) -> None:
     if _State.debug:
         complain("".join(traceback.format_exception(error)).rstrip())
     text = error.text if isinstance(error, NsightlensError) else str(error)
-    complain((f"{click.style('nsightlens:', fg='red')} ", *printable_text(text)), styled=True)
+    complain((f"{click.style('nsightlens:', fg='red')} ", *printable_text(text, LAYOUT)), styled=True)
 
 
 def broken_installation(error: ImportError) -> NsightlensError | None:

@@ -32,6 +32,7 @@ from nsightlens.readers.formats import READERS
 from nsightlens.readers.ncu import recognise_foreign_csv
 from nsightlens.readers.ncu_rep.stream import MAGIC, codec_of, unpacked_head
 from nsightlens.readers.reader import HEAD_BYTES, Probe, Reader
+from nsightlens.terminal.printable import printable
 
 _GZIP = b"\x1f\x8b"
 _APPLE_DOUBLE = b"\x00\x05\x16\x07"
@@ -164,7 +165,7 @@ def run_names(roots: Sequence[Path], given: str | None = None, taken: dict[str, 
 
 
 def _tail(folder: Path, depth: int) -> str:
-    return path_text("/".join(folder.parts[-depth:]).strip("/")) or "root"
+    return printable(path_text("/".join(folder.parts[-depth:]).strip("/"))) or "root"
 
 
 def find(

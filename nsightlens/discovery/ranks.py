@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from nsightlens.discovery.secrets import without_secrets, without_tokens
 from nsightlens.readers.settings import setting
+from nsightlens.terminal.printable import printable
 
 SIDECAR_SUFFIX = ".run.json"
 _MAX_SIDECAR_BYTES = 1 << 20
@@ -172,7 +173,7 @@ def _text(content: Mapping[str, object], key: str) -> str | None:
     value = content.get(key)
     if not isinstance(value, str) or not value:
         return None
-    value = value.encode("utf-8", "replace").decode()
+    value = printable(value.encode("utf-8", "replace").decode())
     if len(quote(value, safe="")) > MAX_NAME:
         raise ValueError(f"its {key} is too long")
     return value

@@ -21,7 +21,7 @@ from nsightlens.discovery.looks import Fingerprint, Looks
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
 from nsightlens.discovery.remote import path_of
-from nsightlens.errors import ReadError, UnknownFormatError, UsageError, other_schema
+from nsightlens.errors import ReadError, StoreError, UnknownFormatError, UsageError, other_schema
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.answer_across import answer_across
@@ -134,10 +134,17 @@ def look_again(rows: Iterable[dict[str, Any]], known: Known, looks: Looks | None
             for path, run in again if path.exists()]
 
 
-def _ranked_as_before(file: Found, known: Known) -> Found:
-    """Return the file with the rank that its name has by the pattern that its run was read with."""
+def _ranked_as_before(file: Found, known: Known, store: Path) -> Found:
+    """Return the file with the rank that its name has by the pattern that its run was read with. Raises StoreError."""
     pattern = known.patterns.get(file.run)
-    return replace(file, rank_hint=rank_from_name(file.path, file.root, re.compile(pattern))) if pattern else file
+    if not pattern:
+        return file
+    try:
+        compiled = re.compile(pattern)
+    except re.error as exc:
+        raise StoreError(f"{store}: its rank pattern of run {file.run}, {pattern!r}, is not a regular expression: {exc}", store,
+                         "Ingest the captures into a new store, with --rank-pattern") from exc
+    return replace(file, rank_hint=rank_from_name(file.path, file.root, compiled))
 
 
 def read_new(
@@ -147,7 +154,7 @@ def read_new(
     prints, failed = _fingerprints(found, looks)
     found = [replace(f, tool=None, refused=failed[f.path]) if f.path in failed else f for f in found]
     found, moved = (found, {}) if run_is_given else _at_home(found, prints, known)
-    found = [_ranked_as_before(f, known) for f in found]
+    found = [_ranked_as_before(f, known, writing.store) for f in found]
     grouping = group(found, prints, mergeable)
     plan = Plan(writing, known, prints)
     for one in grouping.groups:

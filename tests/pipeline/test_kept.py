@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import nsightlens as nl
-from nsightlens.errors import UsageError
+from nsightlens.errors import StoreError, UsageError
 from nsightlens.pipeline.ingest import Report, ingest
 from nsightlens.pipeline.refresh import refresh
 from nsightlens.store import rules
@@ -170,3 +171,13 @@ def test_refresh_reads_what_each_run_holds_and_keeps_the_rest(
     assert _rows(store, FILES) == [("after", "read"), ("again", "duplicate"), ("again", "read"), ("before", "replaced")]
     with nl.open(store) as opened:
         assert opened.older_than_the_rules() == []
+
+
+def test_a_rank_pattern_that_does_not_compile_is_named(job: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store from elsewhere may hold any."""
+    ingest([job], store, rank_pattern=r"rank(\d+)", jobs=1)
+    with duckdb.connect(str(store / "nsightlens.duckdb")) as catalog:
+        catalog.execute("UPDATE _runs SET rank_pattern = '(('")
+    monkeypatch.setattr(rules, "is_read_by_older", lambda *_: True)
+    with pytest.raises(StoreError, match=r"rank pattern.*\(\("):
+        refresh(store, jobs=1)

@@ -94,6 +94,26 @@ def test_a_pipe_gets_what_machines_read_exactly(hostile: Path) -> None:
     assert RUN in run("sql", "SELECT DISTINCT run FROM kernels", "-f", "csv", "--store", hostile).stdout
 
 
+def test_no_name_begins_a_line_of_a_message(hostile: Path, tmp_path: Path) -> None:
+    """Also in a pipe: names of runs, of folders and files, of a sidecar and of what was asked for."""
+    folder, store = tmp_path / RUN, tmp_path / f"s {RUN}"
+    capture = kineto(folder / "t.json", [(NAME, 1000.0, 10.0)])
+    (folder / "t.run.json").write_text(json.dumps({"run": RUN, "host": RUN, "rank": 0, "problems": [RUN]}))
+    (folder / f"{RUN}.sqlite.xz").write_bytes(b"\xfd7zXZ\x00")
+    other = kineto(tmp_path / f"other {RUN}" / "t.json", [(NAME, 1000.0, 10.0)])
+    asked: list[list[str | Path]] = [
+        ["ingest", folder, other.parent, "--store", store], ["show", "kernel_summary", "--run", "no", "--store", store],
+        ["compare", "runs", "no", "neither", "--store", store], ["show", "kernel_summary", "--run", "no", "--store", hostile],
+        ["compare", "runs", "no", "neither", "--store", hostile], ["show", "kernel_summary", "--run", RUN, "--store", store],
+        ["hta", "--store", hostile], ["refresh", "--store", store], ["summary", "--store", f"no {RUN}"], ["show", RUN],
+        ["remove", "--run", f"no {RUN}", "--store", hostile], ["ingest", f"no {RUN}"]]
+    for words in asked:
+        if words[0] == "refresh":
+            capture.unlink()
+        said = run(*words).stderr
+        assert said and not re.search(r"^ *rm -rf", said, re.MULTILINE), (words, said)
+
+
 def test_styles_are_ours_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     echo("\x1b[31mred\x1b[0m \x1b[2J", styled=True)
