@@ -2531,7 +2531,8 @@ class Asking:
             run: Run (one workload in one configuration).
             tool: nsys or kineto. Never add them up: they saw the same work.
             total_ns: Sum of the projected durations.
-            gpu_ns: Sum of the durations of the work itself; NULL where only nsys's table of projections is there.
+            gpu_ns: Sum of the durations of the work itself, once also where a range lies within one of its name; NULL
+                where only nsys's table of projections is there.
             range_ns: Sum of the durations of the ranges on the CPU.
             instances: Ranges that launched work.
             avg_ns: Mean projected duration, to one decimal.
@@ -2563,9 +2564,9 @@ class Asking:
         nvtx_gpu_proj_trace`. The projection reaches from the first start to the last end of the kernels, copies and
         sets whose launching call lies within the range, on the thread of the range. Work counts for every range
         around its launch, so projections do not sum to wall time. On nsys data the ranges are those of NVTX, on
-        Kineto data annotations, operators, modules and steps. As in nsys, it leaves out ranges without GPU work,
-        never closed, or ended on another thread, and work whose launching call was not recorded. For a profile read
-        from the table of nsys stats (`range_projections`), the rows are those that nsys printed.
+        Kineto data annotations, operators, modules and steps. As in nsys, it leaves out ranges without GPU work, or
+        never closed, and work whose launching call was not recorded. For a profile read from the table of nsys stats
+        (`range_projections`), the rows are those that nsys printed.
 
         Columns:
             run: Run (one workload in one configuration).
