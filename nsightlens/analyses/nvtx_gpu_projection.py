@@ -107,12 +107,13 @@ def _inside_alike(length: Int, thread: Int, start: Int, table: Int) -> Mask:
     """Return which ranges of one name lie within another of them: what they launched, that one did. Sorted by table, thread and
     start."""
     inside = np.zeros(len(start), dtype=np.bool_)
-    known = ~np.isnan(thread.astype(float))
+    known: Mask = ~np.isnan(thread.astype(float))
     owner = np.flatnonzero((np.diff(table) != 0) | (np.diff(thread) != 0)) + 1
     for first, end in pairwise([0, *owner.tolist(), len(start)]):
         reached = np.maximum.accumulate(start[first:end] + length[first:end])
         inside[first + 1 : end] = start[first + 1 : end] < reached[:-1]
-    return inside & known
+    known &= inside
+    return known
 
 
 def _total(values: Int) -> int | None:

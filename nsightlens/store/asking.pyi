@@ -2562,11 +2562,12 @@ class Asking:
     ) -> pa.Table:
         """CPU ranges projected on the GPU, one row per range that launched work: the rows of `nsys stats
         nvtx_gpu_proj_trace`. The projection reaches from the first start to the last end of the kernels, copies and
-        sets whose launching call lies within the range, on the thread of the range. Work counts for every range
-        around its launch, so projections do not sum to wall time. On nsys data the ranges are those of NVTX, on
-        Kineto data annotations, operators, modules and steps. As in nsys, it leaves out ranges without GPU work, or
-        never closed, and work whose launching call was not recorded. For a profile read from the table of nsys stats
-        (`range_projections`), the rows are those that nsys printed.
+        sets whose launching call lies within the range, on the thread of the range (of one that ends on another,
+        which nsys leaves out: where it began). Work counts for every range around its launch, so projections do not
+        sum to wall time. On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules
+        and steps. As in nsys, it leaves out ranges without GPU work, or never closed, and work whose launching call
+        was not recorded. For a profile read from the table of nsys stats (`range_projections`), the rows are those
+        that nsys printed.
 
         Columns:
             run: Run (one workload in one configuration).
