@@ -1715,6 +1715,31 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["kernel_page_faults"],
+        *,
+        only_run: _Names | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """Kernels that page faults of unified memory held up, by name: how much of their time lies in groups of page
+        faults of their GPU. Kernels without a fault have no row. A kernel that runs beside another is charged the
+        same faults.
+
+        Columns:
+            run: Run (one workload in one configuration).
+            tool: nsys: no other tool records page faults.
+            total_ns: Sum of the durations of the kernels of that name, those without faults too.
+            fault_ns: Time of them in which a group of page faults was handled on their GPU (a union).
+            fault_pct: fault_ns in % of total_ns.
+            faults: Page faults of groups that began while one of them ran.
+            faulting: Kernels with faults.
+            instances: Kernels.
+            name: Kernel name.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["kernel_summary", "cuda_gpu_kern_sum"],
         *,
         only_run: _Names | None = ...,
