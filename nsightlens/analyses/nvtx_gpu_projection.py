@@ -14,7 +14,8 @@ the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a 
 @column run         Run (one workload in one configuration).
 @column tool        nsys or kineto. Never add them up: they saw the same work.
 @column total_ns    Sum of the projected durations.
-@column gpu_ns      Sum of the durations of the work itself; NULL where only nsys's table of projections is there.
+@column gpu_ns      Sum of the durations of the work itself, once also where a range lies within one of its name; NULL where only
+    nsys's table of projections is there.
 @column range_ns    Sum of the durations of the ranges on the CPU.
 @column instances   Ranges that launched work.
 @column avg_ns      Mean projected duration, to one decimal.
@@ -42,10 +43,10 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses.nvtx_gpu_projection_trace import projections
-from nsightlens.columns.arrays import Int
+from nsightlens.columns.arrays import Int, Mask
 
 _KEY = ("run", "tool", "kind", "domain", "name")
-_VALUES = ("projected_ns", "gpu_ns", "range_ns", "launches", "operations", "depth")
+_VALUES = ("projected_ns", "gpu_ns", "range_ns", "launches", "operations", "depth", "thread", "range_start_ns")
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("total_ns", pa.int64()), ("gpu_ns", pa.int64()), ("range_ns", pa.int64()),
     ("instances", pa.int64()), ("avg_ns", pa.float64()), ("median_ns", pa.float64()), ("min_ns", pa.int64()),
@@ -60,10 +61,10 @@ def analyse(ask: Ask) -> pa.Table:
     numbers: dict[tuple[str | None, ...], int] = {}
     codes: list[Int] = []
     values: list[list[Int]] = []
-    for table in projections(ask):
+    for number, table in enumerate(projections(ask)):
         keys, local = _keys(table)
         codes.append(np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[local])
-        values.append([table[column].to_numpy() for column in _VALUES])
+        values.append([*(table[column].to_numpy() for column in _VALUES), np.full(table.num_rows, number)])
     found = []
     if numbers:
         code = np.concatenate(codes)
@@ -88,8 +89,10 @@ def _keys(table: pa.Table) -> tuple[list[tuple[str | None, ...]], Int]:
 
 
 def _summed(columns: list[Int]) -> dict[str, Any]:
-    """Return the statistics of ranges of one name, from their _VALUES."""
-    projected, gpu, on_cpu, launches, operations, depth = columns
+    """Return the statistics of ranges of one name, from their _VALUES and the number of the table that they are of."""
+    projected, gpu, on_cpu, launches, operations, depth, *place = columns
+    inside = _inside_alike(on_cpu, *place)
+    gpu, operations = (np.where(inside, 0, values) for values in (gpu, operations))
     low, middle, high = np.quantile(projected, [0.05, 0.5, 0.95]).tolist()
     return {
         "total_ns": int(projected.sum()), "gpu_ns": _total(gpu), "range_ns": int(on_cpu.sum()), "instances": len(projected),
@@ -98,6 +101,19 @@ def _summed(columns: list[Int]) -> dict[str, Any]:
         "p5_ns": round(low, 1), "p95_ns": round(high, 1), "launches": _total(launches), "operations": _total(operations),
         "avg_depth": None if np.isnan(depth.astype(float)).any() else round(float(depth.mean()), 1),
     }
+
+
+def _inside_alike(length: Int, thread: Int, start: Int, table: Int) -> Mask:
+    """Return which ranges of one name lie within another of them: what they launched, that one did. Sorted by table, thread and
+    start."""
+    inside = np.zeros(len(start), dtype=np.bool_)
+    known: Mask = ~np.isnan(thread.astype(float))
+    owner = np.flatnonzero((np.diff(table) != 0) | (np.diff(thread) != 0)) + 1
+    for first, end in pairwise([0, *owner.tolist(), len(start)]):
+        reached = np.maximum.accumulate(start[first:end] + length[first:end])
+        inside[first + 1 : end] = start[first + 1 : end] < reached[:-1]
+    known &= inside
+    return known
 
 
 def _total(values: Int) -> int | None:

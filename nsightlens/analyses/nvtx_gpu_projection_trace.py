@@ -1,8 +1,9 @@
 """CPU ranges projected on the GPU, one row per range that launched work: the rows of `nsys stats nvtx_gpu_proj_trace`.
 The projection reaches from the first start to the last end of the kernels, copies and sets whose launching call lies within
-the range, on the thread of the range. Work counts for every range around its launch, so projections do not sum to wall time.
+the range, on the thread of the range (of one that ends on another, which nsys leaves out: where it began). Work counts for every
+range around its launch, so projections do not sum to wall time.
 On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules and steps. As in nsys, it leaves
-out ranges without GPU work, never closed, or ended on another thread, and work whose launching call was not recorded.
+out ranges without GPU work, or never closed, and work whose launching call was not recorded.
 For a profile read from the table of nsys stats (`range_projections`), the rows are those that nsys printed.
 @scope rows
 @topic nvtx
@@ -72,7 +73,7 @@ ORDER BY a.thread, a.start_ns, end_ns, a.launch_id
 _RANGES = """
 SELECT thread, start_ns, start_ns + duration_ns AS end_ns, depth, parent_id, range_id, kind, domain, name
 FROM ranges
-WHERE process_id = ? AND thread IS NOT NULL AND end_thread IS NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+WHERE process_id = ? AND thread IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
     AND kind NOT IN ('nvtx_mark', 'gpu_annotation')
 ORDER BY thread, start_ns, range_id
 """

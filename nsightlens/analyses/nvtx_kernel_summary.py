@@ -64,7 +64,7 @@ LEFT JOIN api_calls AS a ON k.launch_id = a.launch_id AND a.start_ns IS NOT NULL
 WHERE k.process_id = $1 AND k.duration_ns IS NOT NULL
 """
 _WITHIN = """
-process_id = $1 AND thread IS NOT NULL AND end_thread IS NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+process_id = $1 AND thread IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
     AND kind NOT IN ('nvtx_mark', 'gpu_annotation')
 """
 _KEYS = f"""

