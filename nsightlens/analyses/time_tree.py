@@ -9,9 +9,10 @@ work) and wind-down (last GPU work to the end of the last call) likewise: they a
 @scope run
 @topic steps
 @needs gpu_work
-@requires _bounded_kernels, _collective_kernels, _gpu_work, _serving_names, advice, api_calls, devices, kernels, memory_ops
-@requires _profile_executions, synchronizations
-@requires mpi_calls, os_calls, overheads, profiles, range_projections, ranges
+@requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
+@requires memory_ops
+@requires advice, synchronizations
+@requires mpi_calls, os_calls, overheads, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
 @first node, depth, total_ns, share_pct, count

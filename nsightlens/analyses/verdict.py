@@ -6,9 +6,10 @@ leaves of the tree that can be acted upon, at least 2 % of the window: by what c
 ranks), else by their size. Conditions are what a capture must fulfil for its times to be judged, where it does not.
 @scope run
 @topic steps
-@requires _bounded_kernels, _collective_kernels, _gpu_work, _serving_names, advice, api_calls, devices, kernels, memory_ops
-@requires _profile_executions, synchronizations
-@requires mpi_calls, os_calls, overheads, profiles, range_projections, ranges
+@requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
+@requires memory_ops
+@requires advice, synchronizations
+@requires mpi_calls, os_calls, overheads, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
 @first kind, cause, text, total_ns, share_pct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from nsightlens.intervals.coverage import coverage
 
 LOST, BEFORE_LAUNCH, UNLINKED, OVERHEAD = "launches without a kernel", "work before its launch", "kernels without a launch", (
     "profiler overhead")
+RANKS = "missing ranks"
 _ABOVE_PCT, _LEADS_PCT = 20, 25
 _FRAGMENT = 1000
 _WORTH_PCT = 5
@@ -47,6 +48,11 @@ def check(recorded: Recorded, launches: int, lost: Int) -> list[Condition]:
     if len(recorded.calls.launches) and 100 * unlinked > _ABOVE_PCT * np.count_nonzero(kernels):
         found.append(Condition(UNLINKED, unlinked, int(np.count_nonzero(kernels))))
     return found + _overhead(recorded)
+
+
+def missing_ranks(ranks: Collection[int], world: int | None) -> list[Condition]:
+    """Return that not all ranks of a job were captured."""
+    return [Condition(RANKS, len(ranks), world)] if ranks and world and len(ranks) < world else []
 
 
 def hides_much(failed: Iterable[Condition]) -> bool:

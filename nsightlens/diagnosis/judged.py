@@ -67,6 +67,7 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         projected = any(_is_projected(ask, profile) for profile in profiles)
         return _without_gpu(run, tool, hosts, failed) if not projected else Judged(run, tool, NONE, [], conditions=failed)
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
+    failed += conditions.missing_ranks({tree.rank for tree in found if tree.rank is not None}, _world(ask, profiles))
     whole = sums(found)
     if is_too_little(whole):
         return Judged(run, tool, NONE, found, whole, conditions=failed)
@@ -75,6 +76,13 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
     exchanges = exchanges_of(run, tool) if len({tree.rank for tree in found} - {None}) > 1 else None
     verdict = judge(whole, waiting(found, exchanges) if exchanges is not None else None)
     return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
+
+
+def _world(ask: Ask, profiles: Sequence[Row]) -> int | None:
+    """Return how many ranks the job has, where a process says so."""
+    row = ask("SELECT max(world_size) AS ranks FROM processes WHERE list_contains($1, profile_id)",
+              [[profile["profile_id"] for profile in profiles]]).to_pylist()[0]
+    return row["ranks"]  # type: ignore[no-any-return]
 
 
 def _is_projected(ask: Ask, profile: Row) -> bool:

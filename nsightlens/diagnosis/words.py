@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED, Condition
+from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED, Condition
 from nsightlens.diagnosis.counters import Counters
 from nsightlens.diagnosis.findings import Finding, plain_ns
 from nsightlens.diagnosis.host_only import HostOnly
@@ -81,7 +81,7 @@ ACTIONS = {
     "amp": "use automatic mixed precision (FP16)",
     "measure": "its limit is unknown; to measure it:",
 }
-_SUBJECTS = {
+SUBJECTS = {
     "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "{0} has too few blocks",
     "pause": "Pauses of the host ({0})", "operators": "Idle while the host is in operators",
@@ -89,6 +89,7 @@ _SUBJECTS = {
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
 }
+"""What a finding is about, by its cause; others are named by their subject."""
 
 
 COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu")}
@@ -98,7 +99,7 @@ COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu")}
 def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
     named = found.subject and _DIRECTIONS.get(found.subject, _short(found.subject))
-    about = _SUBJECTS.get(found.cause, "{0}").format(named or found.cause)
+    about = SUBJECTS.get(found.cause, "{0}").format(named or found.cause)
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
     action = ACTIONS.get(found.action)
     if action is None:
@@ -153,6 +154,7 @@ _CONDITIONS = {
     LOST: "{0} of {1} launches have no kernel ({2}): idle time around them is not recorded",
     BEFORE_LAUNCH: "{0} of {1} pieces of GPU work start before their launch call ({2}): causes of idle time are uncertain",
     UNLINKED: "{0} of {1} kernels have no launch call in the capture ({2}): what the host did before them is unknown",
+    RANKS: "{0} of {1} ranks were captured: a rank that was not may be late",
     OVERHEAD: "the profiler held threads for {3} between first and last GPU work: idle is an upper bound",
 }
 

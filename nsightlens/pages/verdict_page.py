@@ -37,7 +37,8 @@ def verdict(asked: Page) -> list[Section]:
     findings = [(row["text"], " ", command_of(row, runs)) if row["command"] else row["text"]
                 for row in rows if row["kind"] == "finding"]
     limits = counter_sections.limits(counter_sections.measured(asked))
-    return [Section(lines=listed([" ".join(said), *limits], PARAGRAPH)), *([Section(lines=listed(findings))] if findings else [])]
+    first = Section(lines=listed([" ".join(said), *limits], PARAGRAPH))
+    return [first, Section("What to look at first", asked.note("verdict"), (), listed(findings))] if findings else [first]
 
 
 def tree(asked: Page) -> list[Section]:

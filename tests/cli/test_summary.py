@@ -13,8 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import nsightlens as nl
-from nsightlens.analyses._advice import ADVICE, PLUGIN
 from nsightlens.cli.summary import command
+from nsightlens.diagnosis import words
+from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.timeline import CAUSES
 from nsightlens.errors import UsageError
 from nsightlens.pages import page
 from nsightlens.pages.asked import Page
@@ -27,7 +29,7 @@ from nsightlens.terminal.text import written
 from nsightlens.views import figures
 from tests.captures import kineto, ncu
 from tests.places import ROOT
-from tests.readers.nsys_report import base, call, global_pid, strings, write
+from tests.readers.nsys_report import base, call, strings, write
 
 FIXTURE = ROOT / "fixtures" / "simulated_resnet18_ddp"
 
@@ -100,16 +102,6 @@ def test_what_was_not_recorded_is_said_and_never_zero(tmp_path: Path) -> None:
     assert not re.search(r"\b0 B\b", text)
 
 
-@pytest.mark.parametrize(("took", "said"), [(50, False), (51, True)])
-def test_a_profiler_that_took_much_of_the_time_is_named(tmp_path: Path, took: int, said: bool) -> None:
-    write(tmp_path / "base" / "a.sqlite", base(
-        StringIds=strings("k", "k", "cudaLaunchKernel_v7000", "k", "TLS allocation"), CUPTI_ACTIVITY_KIND_RUNTIME=[call(0, 1000)],
-        PROFILER_OVERHEAD=[{"start": 10, "end": 10 + took, "globalTid": global_pid(7) + 70, "nameId": 5}]))
-    nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
-    text = " ".join(ask(tmp_path / "store", width=160).stdout.split())
-    assert ("nsys itself held up threads for" in text) is said
-
-
 def test_memory_of_the_host_alone_is_not_called_unrecorded(tmp_path: Path) -> None:
     trace = json.loads(kineto(tmp_path / "base" / "a.json", [("k", 10.0, 5.0)]).read_text())
     told = {"Device Type": 0, "Device Id": -1, "Addr": 1, "Bytes": 8, "Total Allocated": 8, "Total Reserved": 0}
@@ -166,8 +158,8 @@ def test_sections_ask_only_views() -> None:
     assert ".sql(" not in source and len({section for section, _ in SECTIONS}) == len(SECTIONS)
 
 
-def test_rules_of_sections_are_rules_of_findings() -> None:
-    assert {rule for _, rules in SECTIONS for rule in rules} <= {*ADVICE, *PLUGIN}
+def test_causes_of_sections_are_causes_of_findings() -> None:
+    assert {cause for _, causes in SECTIONS for cause in causes} <= {*CAUSES, *BRANCHES, *words.SUBJECTS}
 
 
 def test_a_run_without_operators_shows_its_calls(tmp_path: Path) -> None:
@@ -180,7 +172,8 @@ def test_a_run_without_operators_shows_its_calls(tmp_path: Path) -> None:
 
 def test_sections_of_the_first_finding_come_first() -> None:
     answers: dict[tuple[object, ...], list[dict[str, Any]]] = {
-        ("findings",): [{"run": "r", "rule": "copies"}, {"run": "r", "rule": "communication"}, {"run": "s", "rule": "memory"}]}
+        ("verdict",): [{"run": run, "tool": "nsys", "kind": "finding", "cause": cause} for run, cause in (
+            ("r", "copies"), ("r", "communication"), ("s", "late rank"))]}
     names = [section.__name__ for section in ordered(Page(cast(Store, None), "r", {}, answers))]
     assert names[5:8] == ["copies", "communication", "ranks"] and names[-1] == "diagnostics"
 

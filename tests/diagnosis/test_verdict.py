@@ -1,0 +1,67 @@
+"""Which cause leads, and what stands beside it, by the sizes of branches alone; and which ranks are late."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.idle import Outside
+from nsightlens.diagnosis.ranks import Exchanges, waiting, winnable
+from nsightlens.diagnosis.tree import Tree, trees
+from nsightlens.diagnosis.verdict import judge, sums
+from nsightlens.diagnosis.window import Window
+from tests.diagnosis.made import Piece, recorded
+
+
+def _tree(lengths: tuple[int, ...], start_up: int = 0, loader: int = 0, rank: int | None = None) -> Tree:
+    found, = trees(recorded([Piece(0, sum(lengths))]), np.zeros(0, np.int64))
+    return replace(found, lengths=dict(zip(BRANCHES, lengths, strict=True)), loader_ns=loader, start_up=Outside(start_up, ()),
+                   wind_down=Outside(0, ()), rank=rank, process_id=str(rank))
+
+
+@pytest.mark.parametrize(("lengths", "start_up", "loader", "causes"), [
+    ((80, 5, 5, 10, 0), 0, 0, ["computing"]),
+    ((60, 5, 5, 30, 0), 0, 0, ["computing", "host"]),
+    ((40, 5, 5, 50, 0), 0, 25, ["input", "computing"]),
+    ((40, 5, 5, 50, 0), 0, 24, ["host", "computing"]),
+    ((80, 5, 5, 10, 0), 41, 0, ["computing", "start-up"]),
+    ((80, 5, 5, 10, 0), 90, 0, ["start-up", "computing"]),
+    ((40, 5, 5, 30, 20), 0, 0, ["not recorded", "computing", "host"]),
+    ((60, 5, 5, 10, 20), 0, 0, ["computing", "host"]),  # so little could not change which is largest
+    ((41, 40, 0, 0, 19), 0, 0, ["computing", "communication"]),
+])
+def test_the_largest_branch_leads(lengths: tuple[int, ...], start_up: int, loader: int, causes: list[str]) -> None:
+    found = judge(sums([_tree(lengths, start_up, loader)]), None)
+    assert [found.lead.cause, *(part.cause for part in found.beside)] == causes
+
+
+def _exchanges(waits: list[list[int]]) -> Exchanges:
+    """Return one collective per row, in which rank n waits waits[n] before a transfer of 10; calls are 1,000 apart."""
+    rows = [(call, 0, rank, 1000 * call + 500 - wait, 1000 * call + 510)
+            for call, those in enumerate(waits) for rank, wait in enumerate(those)]
+    rows.sort(key=lambda row: (row[2], row[3]))
+    return Exchanges(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def _ranks(count: int, calls: int) -> list[Tree]:
+    exposed = np.array([0]), np.array([1000 * calls])
+    return [replace(_tree((1000 * calls, 0, 0, 0, 0), rank=rank), window=Window(0, 1000 * calls), exposed=exposed)
+            for rank in range(count)]
+
+
+def test_a_rank_that_the_others_wait_for_is_late() -> None:
+    found = waiting(_ranks(4, 4), _exchanges([[300, 300, 300, 300], *[[200, 200, 0, 200]] * 3]))
+    assert found and (found.late, found.for_late_ns, found.winnable_ns) == ((2,), 3 * 600, 3 * 200)
+
+
+def test_waits_in_the_first_collective_make_no_rank_late() -> None:
+    found = waiting(_ranks(4, 4), _exchanges([[400, 400, 0, 400], *[[5, 5, 5, 5]] * 3]))
+    assert found and found.late == () and found.first_ns == 1200
+
+
+def test_two_ranks_that_are_late_together_win_only_together() -> None:
+    call, rank, length = np.array([0, 0, 0]), np.array([0, 1, 2]), np.array([10, 10, 110])
+    assert [winnable(call, rank, length, late) for late in ([0], [1], [0, 1])] == [0, 0, 100]
