@@ -59,3 +59,17 @@ def test_processes_whose_ids_are_texts_are_not_one(tmp_path: Path) -> None:
 def test_a_name_with_quotes_stays_whole(name: str) -> None:
     repairer = Repairer(f'{{"ph": "X", "cat": "python_function", "name": "{name}", "pid": 1, "args": {{"a": 1}}}}')
     assert json.loads(repairer.value())["name"] == name
+
+
+@pytest.mark.parametrize(("member", "text", "count"), [
+    ("correlation", "1e-400", 1), ("stream", "7.5", 1), ("context", '"one"', 1), ("correlation", str(1 << 70), 1),
+    ("block", "[2e6, 1, 1]", 1), ("stream", '"7"', 0), ("blocks per SM", '"inf"', 0), ("shared memory", "null", 0),
+])
+def test_a_value_that_cannot_be_kept_is_counted_whatever_its_column(
+    tmp_path: Path, member: str, text: str, count: int,
+) -> None:
+    events = _events(tmp_path / "t.json")
+    kernel = next(event for event in events if event.get("cat") == "kernel")
+    kernel["args"][member], kernel["tid"] = "HERE", "stream 7"
+    (tmp_path / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}).replace('"HERE"', text))
+    assert _said(nl.read(tmp_path / "t.json")).get("odd_values", 0) == count

@@ -109,7 +109,7 @@ def _spans(events: list[Event], are_typed: bool) -> Parsed:
     return {
         "name": [e.name for e in events],
         "start": times.starts([e.ts for e in events]), "duration": times.nanoseconds([e.dur for e in events]),
-        "pid": values.numbers([e.pid for e in events], are_typed), "tid": values.numbers([e.tid for e in events], are_typed),
+        "pid": values.tracks([e.pid for e in events], are_typed), "tid": values.tracks([e.tid for e in events], are_typed),
     }
 
 
@@ -144,7 +144,8 @@ def _or_track(said: list[Any], track: list[Any], are_typed: bool) -> Ns:
     if not (found == UNKNOWN).any():
         return found
     absent = (None, UNKNOWN)
-    return values.numbers([other if one in absent else one for one, other in zip(said, track, strict=True)], are_typed)
+    others = values.tracks([other if one in absent else None for one, other in zip(said, track, strict=True)], False)
+    return np.where(found == UNKNOWN, others, found)
 
 
 def _cats(events: list[Event], are_typed: bool) -> list[Any]:
@@ -243,7 +244,7 @@ def _overheads(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
 def _allocations(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
     return {
         "at": times.starts([e.ts for e in events]),
-        "pid": values.numbers([e.pid for e in events], are_typed), "tid": values.numbers([e.tid for e in events], are_typed),
+        "pid": values.tracks([e.pid for e in events], are_typed), "tid": values.tracks([e.tid for e in events], are_typed),
         "allocated": values.numbers([a.allocated for a in args], are_typed), "address": [a.address for a in args],
         "device_type": values.numbers([a.device_type for a in args], are_typed),
         "device_id": values.numbers([a.device_id for a in args], are_typed),
@@ -258,7 +259,7 @@ def _device_samples(events: list[Event], args: list[Any], _: bool) -> Parsed:
     devices = [event.pid if event.cat in categories.COUNTERS else _gpu(event) for event, _, _ in rows]
     return {
         "at": times.starts([event.ts for event, _, _ in rows]),
-        "pid": values.numbers([event.pid for event, _, _ in rows], False),
+        "pid": values.tracks([event.pid for event, _, _ in rows], False),
         "device": values.numbers(devices, False),
         "metric": [(event.name if isinstance(event.name, str) else "", series) for event, series, _ in rows],
         "value": [value for _, _, value in rows],

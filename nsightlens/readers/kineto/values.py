@@ -86,6 +86,13 @@ def numbers(values: Sequence[Any], are_integers: bool) -> Ns:
     return np.asarray((column.fill_null(UNKNOWN) if column.null_count else column).to_numpy())
 
 
+def tracks(values: Sequence[Any], are_integers: bool) -> Ns:
+    """Return `numbers` of tracks: pids and tids. A text such as "stream 7" labels one, and is no odd value."""
+    if are_integers:
+        return numbers(values, are_integers)
+    return numbers([None if isinstance(value, str) and integer(value) is None else value for value in values], are_integers)
+
+
 def integer(value: Any) -> int | None:
     """Return the value as an int, None where it is none."""
     if isinstance(value, bool) or value is None:
