@@ -290,7 +290,15 @@ def _kernels(sums: Sums, part: Part, first: bool) -> str:
     count = len([piece for piece in pieces if piece.ns])
     if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
         return f" in {number(count)} kernels" if first else ""
-    return f", {_short(top.name)} {share(100 * top.ns / whole)}"
+    return f", {_short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}"
+
+
+def _fill(sums: Sums, computing_ns: int) -> str:
+    """Return how few blocks the kernels have that hold half of computing, where they cannot fill the GPU."""
+    small = [tree.low_fill for tree in sums.trees if tree.low_fill]
+    if 2 * sum(ns for _, ns, _ in small) < computing_ns:
+        return ""
+    return f" with at most {counted(max(blocks for *_, blocks in small), 'block')} on {sums.trees[0].sms} SMs"
 
 
 def _copies(pieces: list[Piece]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, duration, number, share, spans
-from nsightlens.views.finding import Finding, findings_of, verdict_of
+from nsightlens.views.finding import Finding, findings_of
 
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
@@ -47,9 +47,14 @@ def overview(run: str, answers: Rows) -> Overview:
     profiles = mine["profile_overview"]
     found = findings_of(mine["findings"], {row["run"] for row in answers["profile_overview"]})
     return Overview(
-        run, any(row["simulated"] for row in profiles), tuple(verdict_of(found)), tuple(_tiles(mine)),
+        run, any(row["simulated"] for row in profiles), _verdict(mine["verdict"]), tuple(_tiles(mine)),
         tuple(finding for finding in found if finding.cause != _NOTHING), tuple(_captured(profiles)),
         tuple(row for row in mine["diagnostic_summary"] if row["severity"] in ("error", "warning")))
+
+
+def _verdict(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what bounds the run, by the first tool that says so."""
+    return tuple(row["text"] for row in rows if row["kind"] == "verdict")[:1]
 
 
 def best(rows: Sequence[Row], order: Sequence[str] = TIMELINE) -> list[Row]:

@@ -73,7 +73,8 @@ _DATASHEET = ("datasheet_gpu", "datasheet_peak_flop_per_s", "datasheet_peak_byte
 
 QUESTIONS = (
     Question("profile_overview"), Question("diagnostic_summary"), Question("attribution_coverage"), Question("match_report"),
-    Question("findings"), Question("execution_summary"), Question("busy_time"), Question("gpu_summary"),
+    Question("verdict"), Question("time_tree"), Question("findings"), Question("execution_summary"), Question("busy_time"),
+    Question("gpu_summary"),
     Question("step_breakdown"), Question("recommendations"),
     Question("operator_summary"), Question("operator_summary", parameters={"by_shapes": True}, key="operator_shapes"),
     Question("operator_kernels"), Question("operator_call_sites", is_long=True),

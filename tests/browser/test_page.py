@@ -215,7 +215,7 @@ def test_tabs_obey_the_arrow_keys(visit: Opened, demo: Path) -> None:
 def test_the_first_part_is_there_without_javascript(visit: Opened, demo: Path) -> None:
     seen = visit(demo, java_script_enabled=False)
     text = seen.page.locator("body").inner_text()
-    assert "copies not hidden by kernels" in text and "GPU busy" in text and "98.7 %" in text and "need JavaScript" in text
+    assert "computing takes 75.6 %" in text and "GPU busy" in text and "98.7 %" in text and "need JavaScript" in text
 
 
 def test_no_serious_violation_of_accessibility(visit: Opened, demo: Path) -> None:

@@ -9,14 +9,15 @@ from tests.finding_rows import ROW as FINDING
 from tests.finding_rows import findings
 
 NONE: dict[str, list[dict[str, Any]]] = {
-    "profile_overview": [], "diagnostic_summary": [], "findings": [], "busy_time": [], "gpu_summary": [], "step_breakdown": []}
+    "profile_overview": [], "diagnostic_summary": [], "verdict": [], "findings": [], "busy_time": [],
+    "gpu_summary": [], "step_breakdown": []}
 
 
-def test_the_verdict_names_who_what_and_how_much() -> None:
-    found = overview("r", NONE | {"findings": [FINDING, FINDING | {"rank": 5}]})
-    assert found.verdict == (
-        "Ranks 3, 5: the other ranks wait for them: 1.500 s of 5.000 s of all ranks, 30.0 %; 1.500 s of 5.000 s of all "
-        "ranks, 30.0 %.",)
+def test_the_verdict_is_that_of_the_first_tool() -> None:
+    rows = [{"run": "r", "tool": tool, "kind": kind, "text": f"{tool} {kind}"}
+            for tool in ("nsys", "kineto") for kind in ("verdict", "finding")]
+    found = overview("r", NONE | {"verdict": rows, "findings": [FINDING, FINDING | {"rank": 5}]})
+    assert found.verdict == ("nsys verdict",)
     assert [finding.who for finding in found.findings] == ["rank 3", "rank 5"]
 
 
