@@ -208,16 +208,15 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
     how = _amount(verdict, part) if first or part.of_ns is None else share(part.share_pct)
     if part.cause in (START_UP, WIND_DOWN):
         where = "before" if part.cause == START_UP else "after"
-        leaf = _leaf(sums.leaves[part.cause])
-        verb = "takes" if first else "took"
-        return f"{part.cause} {verb} {how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
+        leaf = _leaf(sums.leaves[part.cause], is_named=first or len(verdict.beside) < 2)
+        return f"{part.cause} {'takes ' if first else ''}{how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
     if part.cause == NOT_RECORDED:
         queued = " (launched before the capture)" if part.of_ns is None else ""
         return f"{how} was not recorded{queued}"
     if part.cause == COMPUTING:
         return f"computing {'takes ' if first else ''}{how}{_kernels(sums, part, first)}"
     if part.cause == COPIES:
-        return f"copies {'take ' if first else ''}{how}{_copies(sums.pieces[COPIES])}"
+        return f"copies {'take ' if first else ''}{how}{_copies(sums.pieces[COPIES], first)}"
     if part.cause == LATE and verdict.waiting:
         return _late(verdict, first)
     if part.branch == COMMUNICATION:
@@ -239,7 +238,8 @@ def _host(verdict: Verdict, part: Part, how: str, first: bool) -> str:
     who = "the GPUs idle" if len(verdict.sums.trees) > 1 else "the GPU idles"
     if leaf is None:
         return f"{who} {how}" if first else f"idle {how}"
-    cause = f"{_OF_HOST[leaf.cause]}{_named(leaf)}{_few(leaf)}"
+    few = _few(leaf) if len(verdict.beside) < 2 else ""
+    cause = f"{_OF_HOST[leaf.cause]}{_named(leaf)}{few}"
     return f"{who} {how}, {_mostly(leaf, part.ns)}{cause}" if first else f"idle {how}, {_mostly(leaf, part.ns)}{cause}"
 
 
@@ -263,15 +263,15 @@ def _named(leaf: Leaf) -> str:
     return f" ({', '.join(_short(name) for name, _ in several)})"
 
 
-def _leaf(leaves: list[Leaf]) -> str:
-    """Return the largest cause of start-up or wind-down."""
+def _leaf(leaves: list[Leaf], is_named: bool) -> str:
+    """Return the largest cause of start-up or wind-down. is_named: with the call that it is."""
     if not leaves:
         return ""
     leaf = leaves[0]
     if leaf.cause == "unknown":
         return "the host, outside of recorded calls"
     name = next((name for name, _ in leaf.names if name), "")
-    return f"{leaf.cause} in {_short(name)}" if name else leaf.cause
+    return f"{leaf.cause} in {_short(name)}" if name and is_named else leaf.cause
 
 
 def _kernels(sums: Sums, part: Part, first: bool) -> str:
@@ -301,10 +301,12 @@ def _fill(sums: Sums, computing_ns: int) -> str:
     return f" with at most {counted(max(blocks for *_, blocks in small), 'block')} on {sums.trees[0].sms} SMs"
 
 
-def _copies(pieces: list[Piece]) -> str:
+def _copies(pieces: list[Piece], first: bool) -> str:
     if not pieces:
         return ""
     top = pieces[0]
+    if not first:
+        return f" ({' '.join(filter(None, (top.memory, top.key)))})"
     memory = f", {top.memory} memory" if top.memory in ("pageable", "pinned") else ""
     return f" ({_DIRECTIONS.get(top.key, top.key)}{memory})"
 
