@@ -4235,9 +4235,7 @@ class Asking:
         recorded (launched, and not started for another reason than the queue: in gaps over 50 µs, from 20 µs after
         the return of the launch call; or next to launches without a kernel), idle. Idle is divided by what the thread
         did that launched the work after each gap; start-up (first call of the process to its first GPU work) and
-        wind-down (last GPU work to the end of the last call) likewise: they are no part of the window. <<<<<<< HEAD
-        ======= >>>>>>> 6890b7b (summary begins with the verdict read off the tree; its findings, tree and conditions
-        replace the rules there)
+        wind-down (last GPU work to the end of the last call) likewise: they are no part of the window.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -4694,8 +4692,7 @@ class Asking:
         exposed copies, idle and not recorded, start-up or wind-down where the window is no steady steps; below 70 %
         the second is named beside it. Findings are leaves of the tree that can be acted upon, at least 2 % of the
         window: by what curing them wins where that is known (late ranks), else by their size. Conditions are what a
-        capture must fulfil for its times to be judged, where it does not. <<<<<<< HEAD ======= >>>>>>> 6890b7b
-        (summary begins with the verdict read off the tree; its findings, tree and conditions replace the rules there)
+        capture must fulfil for its times to be judged, where it does not.
 
         Columns:
             run: Run (one workload in one configuration).
