@@ -209,17 +209,17 @@ def linked_work(recorded: Recorded, identified: Identified, calls: RecordedCalls
     time = launch_correlation.launch_time(kernels.process, kernels.correlation, start, links["kernels"])
     stored = {table: LaunchLinks(base, each.call, each.queue_delay) for table, each in links.items()}
     lost = lost_launches.lost(calls.launching, links["kernels"].call, kernels.process, kernels.correlation)
-    warnings = (*_untimely(early, far, shift), *_without_kernel(lost, identified))
+    warnings = (*_untimely(early, far, shift), *_without_kernel(lost))
     return LinkedWork(stored, {table: SoundTimes(rows) for table, rows in far.items()}, warnings, spans,
                       attributed, kernels.template, kernels.process, kernels.correlation, start, time)
 
 
-def _without_kernel(lost: Mapping[int, tuple[int, int]], identified: Identified) -> Iterator[Warned]:
+def _without_kernel(lost: Mapping[int, tuple[int, int]]) -> Iterator[Warned]:
     """Yield what is to be said of the launches without a kernel of each process."""
-    for number, (count, after) in lost.items():
-        pid, more = identified.processes[number].row["pid"], f" (and {after} at its end)" if after else ""
-        yield ("launches_without_kernel", f"Launches of process {pid or '(unknown)'} succeeded and have no kernel in the capture"
-               f"{more}: the tool lost them, or did not record the GPU there. Where it seems idle, it may have run them.", count)
+    for count, after in lost.values():
+        more = f" (and {after} at its end)" if after else ""
+        yield ("launches_without_kernel", f"Successful launches have no kernel in the capture{more}: the tool lost them, "
+               "or did not record the GPU there. Where it seems idle, it may have run them.", count)
 
 
 def _untimely(early: Mapping[str, Early], far: Mapping[str, Int], shift: int) -> tuple[Warned, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -93,10 +92,10 @@ def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [True, False])
-def test_that_a_capture_is_cut_stands_before_the_verdict(tmp_path: Path, cut: bool) -> None:
+def test_that_a_capture_is_cut_stands_beside_the_verdict(tmp_path: Path, cut: bool) -> None:
     trace = kineto(tmp_path / "trace.json", [(f"kernel_{number}", 1000.0 + 20 * number, 10.0) for number in range(40)])
     if cut:
         trace.write_text(trace.read_text()[: trace.stat().st_size // 2])
-    first = run("summary", trace).stdout.split("\nCaptured")[0]
-    assert bool(re.search(r"═+\nWarning: trace\.json is cut short, and every figure lacks what was lost", first)) == cut
+    first = " ".join(run("summary", trace).stdout.split("\nWhat to look at first")[0].split("\nThe judged window")[0].split())
+    assert ("trace.json is cut short" in first) == cut
     assert json.loads(run("summary", trace, "-f", "json").stdout)["tables"]["profile_overview"][0]["truncated"] == cut

@@ -441,7 +441,7 @@ def test_wrong_requests_are_usage_errors(store: Path) -> None:
 def test_the_summary_points_here(bundled_store: Path, tmp_path: Path) -> None:
     ncu(tmp_path / "base" / "a.csv", {"gpu__time_duration.sum": ("us", "10.00")})
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
-    for store, pointer in ((bundled_store, f"nsightlens roofline --store {bundled_store} --time nsys\n"),
+    for store, pointer in ((bundled_store, f"nsightlens roofline --time nsys --store {bundled_store}\n"),
                            (tmp_path / "store", f"nsightlens roofline --store {tmp_path / 'store'}\n")):
         page = CliRunner().invoke(summary, ["--store", str(store)], catch_exceptions=False, env={"COLUMNS": "300"})
         assert pointer in page.stdout

@@ -33,7 +33,7 @@ def test_the_tables_behind_a_page(bundled_store: Path, asked: list[str], tables:
             assert len(found["tables"][name]) == store.view(name).num_rows > 0, name
 
 
-@pytest.mark.parametrize(("asked", "view"), [(["summary"], "findings"), (["compare", "ranks"], "straggler")])
+@pytest.mark.parametrize(("asked", "view"), [(["summary"], "verdict"), (["compare", "ranks"], "straggler")])
 def test_the_main_table_of_a_page(bundled_store: Path, tmp_path: Path, asked: list[str], view: str) -> None:
     with nl.open(bundled_store) as store:
         rows = store.view(view, only_tool="nsys")

@@ -15,5 +15,5 @@ def test_a_kernel_with_most_of_the_kernel_time_and_counters_has_its_limit_in_hea
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     page = "".join(run("summary", "--store", tmp_path / "store").stdout.split())
     store = f"--store{tmp_path / 'store'}"
-    assert f"Onekernelhas75.0%ofthekerneltime.Whatlimitsit:nsightlensshow{store}headroom" in page
+    assert f"Onekernelhas75.0%ofthekerneltime.Whatlimitsit:nsightlensshowheadroom{store}" in page
     assert "plan-ncu" not in page
