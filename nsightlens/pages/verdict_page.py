@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from nsightlens.names.kernel_names import labels
 from nsightlens.pages import counter_sections
 from nsightlens.pages.asked import Page, Row
 from nsightlens.pages.section import PARAGRAPH, Section, listed, some
@@ -12,6 +13,8 @@ from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share
 from nsightlens.views.finding import command_of
 
+_Line = tuple[str, int, int, float | None, int | None]
+"""Node, depth, ns, share and count of a line of the tree."""
 _LEAVES, _DEEP = 3, 2
 """Leaves of a branch that are shown, and names of a leaf."""
 _WORTH_PCT = 1
@@ -50,7 +53,7 @@ def tree(asked: Page) -> list[Section]:
     rows = [row for row in asked.ask("time_tree") if row["tool"] == tool]
     if not rows:
         return [Section(lines=failed)] if failed else []
-    shown = list(_shown(rows))[:_LINES]
+    shown = list(_labelled(list(_shown(rows))[:_LINES]))
     columns = (
         Column("part", ["  " * depth + _SAID.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
         Column("time", [duration(ns) for _, _, ns, _, _ in shown], 8),
@@ -68,7 +71,7 @@ def _of(rows: Sequence[Row]) -> str:
     return what if len(windows) == 1 else f"{what}, {len(windows)} GPUs or ranks summed"
 
 
-def _shown(rows: Iterable[Row]) -> Iterator[tuple[str, int, int, float | None, int | None]]:
+def _shown(rows: Iterable[Row]) -> Iterator[_Line]:
     """Yield node, depth, ns, share and count of the lines of all trees as one."""
     sums: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
     paths: dict[tuple[object, ...], dict[int, tuple[str, ...]]] = defaultdict(dict)
@@ -93,9 +96,21 @@ def _shown(rows: Iterable[Row]) -> Iterator[tuple[str, int, int, float | None, i
         yield from _below(path, sums, whole, path in outside)
 
 
+def _labelled(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """Yield the lines with kernels by their labels, as all tables have them."""
+    branch = ""
+    of_kernels = []
+    for node, depth, *_ in lines:
+        branch = branch if depth else node
+        of_kernels.append(depth > 0 and branch in ("computing", "communication"))
+    named = labels(sorted({line[0] for line, is_kernel in zip(lines, of_kernels, strict=True) if is_kernel}))
+    for line, is_kernel in zip(lines, of_kernels, strict=True):
+        yield (named[line[0]], *line[1:]) if is_kernel else line
+
+
 def _below(
     path: tuple[str, ...], sums: dict[tuple[str, ...], list[int]], whole: int, is_outside: bool,
-) -> Iterator[tuple[str, int, int, float | None, int | None]]:
+) -> Iterator[_Line]:
     """Yield the lines below one, as long as they are worth a line."""
     inner = sorted((each for each in sums if len(each) == len(path) + 1 and each[:-1] == path), key=lambda each: -sums[each][0])
     least = _WORTH_PCT * (sums[path[:1]][0] if is_outside else whole) / 100

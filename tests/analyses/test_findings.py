@@ -311,7 +311,7 @@ def test_advice_on_a_late_host_depends_on_how_many_kernels_it_launches(
      "cudaMalloc (76 calls, the longest 234.3 ms"),
     ("kineto/astra-sim__astra-sim__megatron-tp8", "straggler", 0, 1_533_247_000, "in 32 of 84 matched collectives, which would"),
     ("kineto/pytorch__kineto__tb_plugin__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz", "data_loader", None,
-     355_559_041, "data loader"),
+     355_571_000, "data loader"),
     ("kineto/facebookresearch__param__dlrm8", "straggler", 7, 35_552_000, "its host is late"),
     ("nsys/GindaChen__nsys-ai__healthy_1pct.sqlite", "nothing", None, 3_993_000, "nothing is worth doing"),
 ])
