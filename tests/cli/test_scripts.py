@@ -22,7 +22,7 @@ VERSIONS = {"nsightlens": nl.__version__, "format_version": FORMAT_VERSION}
 
 
 @pytest.mark.parametrize(("asked", "tables"), [
-    (["summary"], {"findings", "profile_overview", "busy_time", "operator_summary", "top_kernels", "diagnostic_summary"}),
+    (["summary"], {"verdict", "profile_overview", "busy_time", "operator_summary", "top_kernels", "diagnostic_summary"}),
     (["compare", "ranks"], {"straggler", "collective_coverage", "rank_clock", "rank_balance", "kernel_by_rank"}),
 ])
 def test_the_tables_behind_a_page(bundled_store: Path, asked: list[str], tables: set[str]) -> None:

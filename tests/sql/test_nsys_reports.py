@@ -291,7 +291,8 @@ def test_a_range_projects_all_that_was_launched_within_it_on_its_thread() -> Non
 9,3,,0,100,nvtx_push_pop,no calls on its thread
 10,2,,0,100,gpu_annotation,of the GPU"""
     assert projected(ranges, api_calls=CALLS, kernels=KERNELS) == [
-        (1, 100, 150, 80, 3, 4), (3, 100, 40, 30, 2, 3), (4, 105, 145, 70, 2, 3), (2, 105, 35, 20, 1, 2), (8, 105, 35, 20, 1, 2)]
+        (1, 100, 150, 80, 3, 4), (3, 100, 40, 30, 2, 3), (6, 100, 150, 80, 3, 4), (4, 105, 145, 70, 2, 3),
+        (2, 105, 35, 20, 1, 2), (8, 105, 35, 20, 1, 2)]
 
 
 def test_copies_count_and_calls_within_calls_do_too() -> None:

@@ -127,7 +127,7 @@ def _differing(tool: str, number: int) -> Rows:
     """Return a run in which each row stands twice, but for one difference, at two times far enough apart for a gap."""
     run, changes = list(DIFFERENCES.items())[number]
     rows: Rows = {"profiles": [], "processes": [], "devices": [], "kernels": [], "memory_ops": [], "api_calls": [], "ranges": [],
-                  "allocations": [], "step_times": []}
+                  "allocations": [], "step_times": [], "page_faults": []}
     for i, (at, twin) in enumerate(product((0, 50_000), (False, True))):
         given = _recorded(tool, run, _first(tool) + 1000 + 10 * number + 2 * i, at)
         for table, row in given:
@@ -177,6 +177,7 @@ def _recorded(tool: str, run: str, number: int, at: int) -> list[tuple[str, dict
         ("allocations", host | {"allocation_id": number, "at_ns": at + 3, "bytes": 99, "device_type": "cuda", "device": 0,
                                 "total_allocated_bytes": 99, "total_reserved_bytes": 100, "op_range_id": number}),
         ("step_times", step | {"step": number, "start_ns": at, "duration_ns": 50}),
+        ("page_faults", where | {"kind": "gpu", "device_id": "gpu0", "start_ns": at + 30, "duration_ns": 10, "faults": 1}),
     ]
 
 
