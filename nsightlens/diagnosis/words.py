@@ -104,7 +104,7 @@ def finding(found: Finding) -> str:
     action = ACTIONS.get(found.action)
     if action is None:
         _, blocks, _, sms = found.action.split()
-        action = f"its largest grid has {blocks} blocks for {sms} SMs: split the work into more blocks"
+        action = f"its largest grid has {counted(int(blocks), 'block')} for {sms} SMs: split the work into more blocks"
     return f"{about}: {amount}; {action}{'' if action.endswith(':') else '.'}"
 
 
