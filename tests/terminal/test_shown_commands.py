@@ -235,7 +235,7 @@ def test_the_commands_of_the_report_and_of_python(tmp_path: Path) -> None:
             asked: dict[str, Any] = eval(call.partition(".sort_by")[0], {"store": _Asked})
             assert asked["only_run"] == HARD
         page = nl.summary(store, run=HARD).text
-        assert "store.view(" in page and f"touch {CANARY}" in page
+        assert f"touch {CANARY}" in page
 
 
 class _Asked:
