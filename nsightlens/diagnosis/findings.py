@@ -72,7 +72,7 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         yield Finding("data loader", name, leaf.ns, "workers" if "SingleProcess" in name else "prefetch")
     elif leaf.cause in ("API calls", "waiting"):
         for call, ns in leaf.names[:2]:
-            yield Finding(leaf.cause, call, ns, _of_call(call, leaf.cause))
+            yield Finding(leaf.cause, call, ns, _of_call(call, leaf.cause, verdict.sums))
     elif leaf.cause in ("launching", "operators"):
         pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
         yield Finding(leaf.cause, name, leaf.ns, "compile" if pytorch else "graphs")
@@ -86,12 +86,16 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         yield Finding("host code", "", leaf.ns, "sample")
 
 
-def _of_call(name: str, cause: str) -> str:
+def _of_call(name: str, cause: str, sums: Sums) -> str:
     if cause == "waiting":
         return "wait"
     if "Free" in name or "Malloc" in name or "MemAlloc" in name:
         return "allocate"
-    return "copy" if "Memcpy" in name or "Memset" in name else "call"
+    if "Memcpy" not in name:
+        return "call"
+    if "Async" in name:
+        return "merge copies"
+    return "copy" if any(piece.memory == "pageable" for piece in sums.pieces[COPIES]) else "asynchronous"
 
 
 def plain_ns(sums: Sums) -> int:

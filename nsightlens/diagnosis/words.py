@@ -65,6 +65,8 @@ ACTIONS = {
     "wait": "let the host run ahead: wait only where a result is needed",
     "allocate": "reuse buffers instead of allocating and freeing in the loop",
     "copy": "make these copies asynchronous, from pinned memory",
+    "asynchronous": "make these copies asynchronous",
+    "merge copies": "merge small copies: each call takes time of the host",
     "call": "move it out of the loop, or to another thread",
     "compile": "launch less from Python: torch.compile, or graphs where shapes are fixed",
     "graphs": "launch fewer, larger kernels, or replay them as graphs",

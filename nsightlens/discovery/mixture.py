@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nsightlens.discovery.files import Found
 
 CODE = "captures_differ"
-REMEDY = "If they are not one workload, ingest each under its own run name, or from its own folder"
+REMEDY = "If they are not one workload, ingest each under its own run name (--run NAME), or from its own folder"
 _MOST = 3
 _ONE_JOB_NS = 3_600_000_000_000
 """Ranks of one job begin within an hour of each other, clocks of hosts included."""

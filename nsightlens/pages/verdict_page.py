@@ -20,7 +20,7 @@ _LEAVES, _DEEP = 3, 2
 _WORTH_PCT = 1
 _LINES = 20
 _SAID = {"communication": "exposed communication", "copies": "exposed copies", "waiting": "waiting in calls",
-         "unknown": "outside of recorded calls", "queued before the first GPU work": "queued before the first GPU work"}
+         "unknown": "outside of recorded calls", "MPI": "MPI or NCCL calls"}
 
 
 def told(asked: Page) -> list[Row]:

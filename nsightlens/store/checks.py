@@ -61,7 +61,7 @@ SELECT run, tool, arg_max(profile_id, time) AS profile_id, arg_max(path, time) A
         || ' UTC)', ', ' ORDER BY time) FILTER (time < 4)
     || CASE WHEN count(*) > 4 THEN ' and ' || (count(*) - 4) || ' more' ELSE '' END
     || '. If they are starts of one workload, all is well: each start is a recording of the run (the view recordings). '
-    || 'If they are different workloads, ingest each under a run name of its own' AS message
+    || 'If they are different workloads, ingest each under a run name of its own (--run NAME)' AS message
 FROM named GROUP BY run, tool
 """
 
@@ -103,7 +103,7 @@ WITH tools AS (
 SELECT a.run, b.tool, t.profile_id, 'warning' AS severity, 'no_kernel_in_common' AS code, 1 AS count,
     'run ' || a.run || ' combines captures without a kernel name in common: ' || a.tool || ' (' || a.examples || ') and '
     || b.tool || ' (' || b.examples || '). No launch of one can be found in the other. If they are not one workload, ingest '
-    || 'each under a run name of its own, or from a folder of its own' AS message
+    || 'each under a run name of its own (--run NAME), or from a folder of its own' AS message
 FROM counted AS a JOIN counted AS b ON a.run = b.run AND a.tool < b.tool JOIN tools AS t ON t.run = b.run AND t.tool = b.tool
 WHERE NOT EXISTS (
     FROM named AS x JOIN named AS y USING (run, short_name) WHERE x.run = a.run AND x.tool = a.tool AND y.tool = b.tool)

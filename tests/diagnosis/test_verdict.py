@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from nsightlens.diagnosis.branches import BRANCHES
-from nsightlens.diagnosis.idle import Outside
+from nsightlens.diagnosis.findings import findings
+from nsightlens.diagnosis.idle import Leaf, Outside
 from nsightlens.diagnosis.ranks import Exchanges, waiting, winnable
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import judge, sums
 from nsightlens.diagnosis.window import Window
+from nsightlens.diagnosis.working import Piece as CopyPiece
 from tests.diagnosis.made import Piece, recorded
 
 
@@ -65,3 +67,16 @@ def test_waits_in_the_first_collective_make_no_rank_late() -> None:
 def test_two_ranks_that_are_late_together_win_only_together() -> None:
     call, rank, length = np.array([0, 0, 0]), np.array([0, 1, 2]), np.array([10, 10, 110])
     assert [winnable(call, rank, length, late) for late in ([0], [1], [0, 1])] == [0, 0, 100]
+
+
+@pytest.mark.parametrize(("call", "memory", "action"), [
+    ("cudaMemcpy", "pageable", "copy"), ("cudaMemcpy", "pinned", "asynchronous"),
+    ("cuMemcpyHtoDAsync_v2", "pinned", "merge copies"), ("cudaMemcpyAsync", "pageable", "merge copies"),
+    ("cudaMalloc", "pinned", "allocate"),
+])
+def test_no_copy_is_to_be_made_what_it_is(call: str, memory: str, action: str) -> None:
+    """What is asynchronous or pinned already is not advised to become that."""
+    tree = replace(_tree((10, 0, 5, 85, 0)), idle=[Leaf("API calls", 85, ((call, 85),), 1)],
+                   copies=[CopyPiece("HtoD", "HtoD", 5, 1, "memory", memory=memory)])
+    found = findings(judge(sums([tree]), None))
+    assert [one.action for one in found if one.cause == "API calls"] == [action]

@@ -100,11 +100,11 @@ def test_scan_ingest_and_doctor_say_it(tmp_path: Path) -> None:
     folder = mixed(tmp_path)
     said = run("scan", folder).stderr
     assert "warning: run down combines captures of different GPUs: a.sqlite (nsys, NVIDIA H100, train" in said, said
-    assert "b.csv (ncu, compute capability 8.0, python)" in said
+    assert "b.csv (ncu, compute capability 8.0, python)" in said and "--run NAME" in said
     done = run("ingest", folder, "--store", tmp_path / "store")
     assert "captures_differ" in done.stderr and "NVIDIA H100" in done.stderr and done.returncode == 0, done.stderr
     notes = [finding for finding in capture_findings(folder) if "different GPUs" in finding.found]
-    assert [finding.state for finding in notes] == [NOTE]
+    assert [finding.state for finding in notes] == [NOTE] and "--run NAME" in notes[0].fix
 
 
 def told(store: Path) -> list[str]:

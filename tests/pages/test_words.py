@@ -69,9 +69,11 @@ def test_the_sections_of_findings_keep_commands_and_figures() -> None:
 def test_a_report_keeps_its_findings_and_their_commands() -> None:
     answers: dict[str, list[dict[str, Any]]] = {name: [] for name in (
         "profile_overview", "diagnostic_summary", "busy_time", "gpu_summary", "step_breakdown", "verdict")}
-    ours, theirs = (overview("r", answers | {"findings": [row | {name: said(row[name]) for name in SENTENCES} for row in ROWS]})
-                    for said in (lambda text: text, _changed))
-    assert _facts(list(ours.findings)) == _facts(list(theirs.findings))
+    bounds = {"run": "r", "tool": "nsys", "kind": "verdict", "text": "Of 2.000 s, computing takes 80.0 %."}
+    ours, theirs = (overview("r", answers | {
+        "findings": [row | {name: said(row[name]) for name in SENTENCES} for row in ROWS],
+        "verdict": [bounds | {"text": said(bounds["text"])}]}) for said in (lambda text: text, _changed))
+    assert _facts(list(ours.findings)) == _facts(list(theirs.findings)) and len(ours.verdict) == len(theirs.verdict) == 1
 
 
 def _of_findings(rows: list[dict[str, Any]]) -> list[Section]:
