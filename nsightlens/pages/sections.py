@@ -27,6 +27,7 @@ from nsightlens.pages.section import (
 from nsightlens.pages.tables import Column
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, counted, duration, number, share, size, spans
+from nsightlens.views.finding import of_run
 
 _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
@@ -35,8 +36,8 @@ _COVERED = {"call": "launch call", "range": "range", "op": "operator", "module":
 _FEW, _MANY = 8, 16
 _HALF_PCT = 50
 _LIMITS = (
-    ("ncu", ("What limits it: ", Command("show", ("headroom",)))),
-    (None, ("To measure what limits it: ", Command("plan-ncu"))),
+    ("ncu", "What limits it: ", Command("show", ("headroom",))),
+    (None, "To measure what limits it: ", Command("plan-ncu")),
 )
 """Where to read what limits a kernel, by the tool that must have been run; the last one holds for any run."""
 
@@ -219,8 +220,9 @@ def _dominant(asked: Page, tool: str, first: Row) -> tuple[Line, ...]:
     if tool not in TIMELINE or (first["time_pct"] or 0) <= _HALF_PCT or first["family"] == "collective":
         return ()
     tools = {row["tool"] for row in asked.ask("profile_overview")}
-    how = next(text for needed, text in _LIMITS if needed is None or needed in tools)
-    return (Line((f"One kernel has {share(first['time_pct'])} of the kernel time. ", *how)),)
+    how, command = next((text, command) for needed, text, command in _LIMITS if needed is None or needed in tools)
+    of_one = of_run(command, asked.run, asked.store.values_of("run"))
+    return (Line((f"One kernel has {share(first['time_pct'])} of the kernel time. {how}", of_one)),)
 
 
 def memory(asked: Page) -> list[Section | Absent]:

@@ -24,7 +24,7 @@ _HOST = ("host", "tiny_kernels", "data_loader", "api_call")
 """Rules that say why a rank is late, where they fire on the late ranks alone."""
 _OF_ALL = ("straggler", "slow_link", "pipeline")
 """Rules whose times are shares of the time of all ranks, as is that of a finding about all of them."""
-_NAMES_ITS_RUN = ("show", "compare ranks")
+_NAMES_ITS_RUN = ("show", "compare ranks", "plan-ncu")
 """Commands that take --run."""
 
 
@@ -94,11 +94,15 @@ def findings_of(rows: Iterable[Row], runs: Collection[str]) -> list[Finding]:
 
 def command_of(row: Row, runs: Collection[str]) -> Command:
     """Return the command of a row, with its run where the store has several."""
-    command = Command.of(row["command"])
+    return of_run(Command.of(row["command"]), row["run"], runs)
+
+
+def of_run(command: Command, run: str, runs: Collection[str]) -> Command:
+    """Return a command that asks for one run, where the store has several."""
     if len(runs) < 2 or command.name not in _NAMES_ITS_RUN:
         return command
     places = len(command.words)
-    return Command(command.name, (*command.arguments[:places], ("--run", row["run"]), *command.arguments[places:]))
+    return Command(command.name, (*command.arguments[:places], ("--run", run), *command.arguments[places:]))
 
 
 def _finding(alike: list[Row], runs: Collection[str]) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +29,7 @@ from nsightlens.store.store import Store
 from nsightlens.terminal.text import written
 from nsightlens.views import figures
 from tests.captures import kineto, ncu
+from tests.cli.command_line import run as ran
 from tests.places import ROOT
 from tests.readers.nsys_report import base, call, strings, write
 
@@ -270,3 +272,15 @@ def test_notes_are_more_where_others_are_listed(severities: list[str], said: str
         ("diagnostic_summary",): [row | {"severity": severity} for severity in severities]}
     (section,) = diagnostics(Page(cast(Store, None), "r", {}, answers))
     assert f"{section.title} {written(section.note)}".startswith(said)
+
+
+def test_what_a_page_of_several_runs_tells_to_run_can_be_run(tmp_path: Path) -> None:
+    """A run of 20 kernels, so that one is worth measuring; its command names the run, as the store has two."""
+    work = [(f"gemm_{number % 3}", 1000.0 + 2000 * number, 1500.0) for number in range(20)]
+    for run in ("$(touch x)", "b"):
+        nl.ingest(kineto(tmp_path / run / "a.json", work), tmp_path / "store", run=run, jobs=1).close()
+    printed = " ".join(ask(tmp_path / "store", width=300).stdout.split())
+    commands = [shlex.split(text)[1:] for text in re.findall(r"nsightlens plan-ncu .*? --store \S+", printed)]
+    assert {tuple(each[:3]) for each in commands} == {("plan-ncu", "--run", "$(touch x)"), ("plan-ncu", "--run", "b")}
+    for each in commands:
+        assert ran(*each).returncode == 0, each
