@@ -114,4 +114,4 @@ def test_where_a_store_has_several_runs_the_commands_name_theirs() -> None:
     assert [command_of(row, ["r"]) for row in rows] == [Command("compare ranks"), path, Command("plan-ncu")]
     assert [str(command_of(row, ["r", "my run"])) for row in rows] == [
         "nsightlens compare ranks --run r", "nsightlens show critical_path --run 'my run' --rank 3 --sort=-duration_ns",
-        "nsightlens plan-ncu"]
+        "nsightlens plan-ncu --run r"]
