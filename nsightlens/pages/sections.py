@@ -72,7 +72,10 @@ def captured(asked: Page) -> list[Section]:
 def _of_counters(tools: Collection[str]) -> tuple[Line, ...]:
     """Return the command that shows ncu's counters, over the times of the best timeline, where there are any."""
     over = tuple(("--time", tool) for tool in TIMELINE if tool in tools)[:1]
-    return (Line(("counters of ncu: ", Command("roofline", over))),) if "ncu" in tools else ()
+    commands = (
+        "roofline",
+    )
+    return tuple(Line(("counters of ncu: ", Command(name, over))) for name in commands if "ncu" in tools)
 
 
 def gpus(asked: Page) -> list[Section]:
