@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsightlens.analyses.communicator_summary import SLOW, WAITING
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.asked import Page, Row, best
-from nsightlens.pages.section import NAME, Section, listed, more, spread, unmatched
+from nsightlens.pages.section import NAME, Section, listed, more, outliers, spread, unmatched
 from nsightlens.pages.tables import Column
+from nsightlens.pages.verdict_page import SAID, told, verdict
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, number, share, size, spans
 
@@ -26,6 +27,9 @@ _REMEDY = (Command("scan", ("RUN_DIR",)), " shows the ranks of a run's files, an
 _MANY, _TOP, _FEW = 16, 10, 8
 _MOSTLY_PCT = 50
 """Share of communication from which an item is communication."""
+_BRANCHES = ("computing", "communication", "copies", "idle", "not recorded")
+_LATE_PCT = 2
+"""Share of the window from which on less time in MPI's collectives says that a rank is late (diagnosis/ranks.py)."""
 
 
 def _by_execution(rows: list[Row]) -> dict[tuple[str, str | None], list[Row]]:
@@ -82,6 +86,63 @@ def _why(rows: list[Row], worth: list[Row]) -> list[str]:
     return said
 
 
+def bounds(page: Page) -> list[Section]:
+    """Return what bounds the run, and where the time of each rank went: their trees side by side."""
+    trees: dict[tuple[Any, ...], dict[str, Row]] = defaultdict(dict)
+    causes: dict[tuple[Any, ...], str] = {}
+    tools = [row["tool"] for row in told(page)][:1]
+    for row in page.ask("time_tree"):
+        if row["tool"] not in tools or row["rank"] is None:
+            continue
+        key = tuple(row[name] for name in ("rank", "profile_id", "window_index", "device_id"))
+        if not row["parent_index"]:
+            trees[key][row["node"]] = row
+        elif row["depth"] == 2 and row["parent_index"] == trees[key].get("idle", row)["row_index"]:
+            causes.setdefault(key, row["node"])
+    if not trees:
+        return []
+    shown = outliers(list(trees), lambda key: trees[key]["idle"]["share_pct"], _MANY)
+    named = [branch for branch in _BRANCHES if any(tree[branch]["total_ns"] for tree in trees.values())]
+    columns = (
+        Column("rank", [str(key[0]) for key in shown], 9),
+        Column("window", [duration(trees[key]["window"]["total_ns"]) for key in shown], 7),
+        *(Column(SAID.get(branch, branch), [share(trees[key][branch]["share_pct"]) for key in shown], 8) for branch in named),
+        Column("idle, mostly", [SAID.get(causes.get(key, ""), causes.get(key, "")) for key in shown], 6, text=True),
+        Column("start-up", [duration(trees[key]["start-up"]["total_ns"]) for key in shown], 4),
+    )
+    return [*verdict(page)[:1], Section("Where the time of each rank went", page.note("time_tree", *tools), columns,
+                                        more(len(trees) - len(shown), "time_tree"))]
+
+
+def mpi(page: Page) -> list[Section]:
+    """Return how long ranks were in each function of MPI, those first in which they differ most."""
+    by = ("rank", "name")
+    times: dict[str, dict[int, int]] = defaultdict(dict)
+    for row in page.totals("mpi_call_trace", by, "duration_ns", "sum"):
+        if row["rank"] is not None and row["duration_ns"] is not None:
+            times[row["name"]][row["rank"]] = row["duration_ns"]
+    calls: dict[str, int] = defaultdict(int)
+    for row in page.totals("mpi_call_trace", by, "duration_ns", "count"):
+        calls[row["name"]] += row["duration_ns"]
+    compared = sorted((name for name, ranks in times.items() if len(ranks) > 1),
+                      key=lambda name: min(times[name].values()) - max(times[name].values()))
+    shown = compared[:_FEW]
+    if not shown:
+        return []
+    most, least = ([pick(times[name], key=times[name].__getitem__) for name in shown] for pick in (max, min))
+    columns = (
+        Column("function", shown, 9, text=True, flexible=True),
+        Column("calls", [number(calls[name]) for name in shown], 4),
+        Column("longest", [duration(times[name][rank]) for name, rank in zip(shown, most, strict=True)], 8),
+        Column("on rank", [str(rank) for rank in most], 7),
+        Column("shortest", [duration(times[name][rank]) for name, rank in zip(shown, least, strict=True)], 8),
+        Column("by rank", [str(rank) for rank in least], 7),
+    )
+    said = "Of a collective the rank with the shortest time comes last: the others wait for it."
+    return [Section("MPI by rank", page.note("mpi_call_trace", "nsys", "summed over calls"), columns,
+                    (*more(len(compared) - len(shown), "mpi_call_trace"), *listed([said])))]
+
+
 def waiting(page: Page) -> list[Section]:
     """Return, per execution, how long each rank kept the others waiting in collectives, and what could not be compared."""
     stragglers, sections = _by_execution(page.ask("straggler")), []
@@ -111,7 +172,6 @@ def _delays(shown: list[Row]) -> tuple[Column, ...]:
         Column("waited itself", [duration(row["wait_ns"]) for row in shown], 5),
         Column("median arrival", [duration(row["median_arrival_ns"]) for row in shown], 3),
         Column("latest arrival", [duration(row["max_arrival_ns"]) for row in shown], 2),
-        Column("", [row["verdict"] for row in shown], 8, text=True),
     )
 
 
@@ -119,7 +179,7 @@ def _verdicts(rows: list[Row]) -> list[str]:
     """Return the sentences on the stragglers of one execution, and on collectives whose last rank is unknown."""
     hidden = next((row for row in rows if row["rank"] is None), None)
     late = [row for row in rows if row["verdict"] == "straggler"]
-    said = [f"Straggler: rank {row['rank']}. Without it {counted(row['times_last'], 'collective')} would have begun "
+    said = [f"Rank {row['rank']} comes last: without it {counted(row['times_last'], 'collective')} would have begun "
             f"{duration(row['caused_delay_ns'])} earlier in total." for row in late]
     said += _as_late(rows, late)
     if hidden is not None:
@@ -306,4 +366,4 @@ def parts(page: Page) -> tuple[Callable[[Page], list[Section]], ...]:
     """Return the parts of a run that have something to say: none where fewer than two ranks were recorded."""
     traced = {row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in TIMELINE} - {None}
     recorded = (to_trace,) if len(page.ask("ranks_to_trace")) > 1 else ()
-    return (*recorded, *((waiting, links, clocks, balance, kernels) if len(traced) > 1 else ()))
+    return (*recorded, *((bounds, waiting, mpi, links, clocks, balance, kernels) if len(traced) > 1 else ()))

@@ -19,7 +19,7 @@ _LEAVES, _DEEP = 3, 2
 """Leaves of a branch that are shown, and names of a leaf."""
 _WORTH_PCT = 1
 _LINES = 20
-_SAID = {"communication": "exposed communication", "copies": "exposed copies", "waiting": "waiting in calls",
+SAID = {"communication": "exposed communication", "copies": "exposed copies", "waiting": "waiting in calls",
          "unknown": "outside of recorded calls", "MPI": "MPI or NCCL calls"}
 
 
@@ -55,7 +55,7 @@ def tree(asked: Page) -> list[Section]:
         return [Section(lines=failed)] if failed else []
     shown = list(_labelled(list(_shown(rows))[:_LINES]))
     columns = (
-        Column("part", ["  " * depth + _SAID.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
+        Column("part", ["  " * depth + SAID.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
         Column("time", [duration(ns) for _, _, ns, _, _ in shown], 8),
         Column("share", [share(pct) for _, _, _, pct, _ in shown], 7),
         Column("count", [number(count) for *_, count in shown], 2),

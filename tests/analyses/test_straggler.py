@@ -64,7 +64,7 @@ def test_compare_ranks_names_the_late_rank_with_each_tool(store: Store) -> None:
     done = CliRunner().invoke(command, ["ranks", "--store", str(store.path)], env={"COLUMNS": "120"})
     parts = done.stdout.split("Stragglers · ")[1:]
     assert sorted(part.split(",")[0] for part in parts) == ["kineto", "nsys"]
-    assert all("Straggler: rank 1." in part and part.count("Straggler:") == 1 for part in parts)
+    assert all("Rank 1 comes last:" in part and part.count(" comes last:") == 1 for part in parts)
     _, _, balance = done.stdout.partition("Most imbalanced kernel time")
     assert "collective" not in balance.partition("Communication, waiting")[0], "who waits is not called slow"
 

@@ -45,11 +45,21 @@ def store(bundled_store: Path) -> Path:
 def test_the_page_names_the_late_rank_and_fits(store: Path, width: int) -> None:
     done = compared(store, width)
     assert done.exit_code == 0, done.output
-    assert "Straggler: rank 1." in done.stdout
+    assert "Rank 1 comes last:" in done.stdout
     assert "Stragglers · nsys" in done.stdout and "Stragglers · kineto" in done.stdout
     assert "1 clocks fitted to that of rank 0" not in done.stdout
     assert "the clock of rank 1" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= width
+
+
+def test_the_trees_of_the_ranks_stand_side_by_side(store: Path) -> None:
+    with nl.open(store) as opened:
+        rows = [row for row in opened.view("time_tree", only_tool=["nsys"]).to_pylist() if row["depth"] == 1]
+    table = compared(store, 120).stdout.partition("Where the time of each rank went · nsys")[2].partition("\n\n")[0]
+    for rank in (0, 1):
+        (line,) = (line for line in table.splitlines() if line.split()[:1] == [str(rank)])
+        shares = {f"{row['share_pct']} %" for row in rows if row["rank"] == rank and row["parent_index"] == 0 and row["total_ns"]}
+        assert shares and all(text in line for text in shares)
 
 
 def test_a_tool_can_be_chosen(store: Path) -> None:
@@ -93,7 +103,7 @@ def test_json_has_the_verdicts_first(store: Path) -> None:
 def test_eight_real_ranks(tmp_path: Path) -> None:
     nl.ingest(MEGATRON, store=tmp_path / "store").close()
     done = compared(tmp_path / "store", 120)
-    assert "Straggler: rank 0. Without it 32 collectives" in done.stdout
+    assert "Rank 0 comes last: without it 32 collectives" in done.stdout
     assert "32 collectives: cannot tell who was last, ± " in done.stdout
 
 
@@ -107,7 +117,7 @@ def test_all_to_alls_that_nccl_runs_as_sends_and_receives(tmp_path: Path) -> Non
     table = [line.split() for line in done.stdout.splitlines() if re.match(r"^ +\d  +\d ", line)]
     assert [(row[0], row[1], " ".join(row[2:4])) for row in table[:4]] == [
         ("7", "5", "1.309 ms"), ("5", "2", "101.0 µs"), ("4", "1", "14.00 µs"), ("0", "0", "0 ns")]
-    assert "Straggler: rank 7. Without it 5 collectives would have begun 1.309 ms earlier in total." in done.stdout
+    assert "Rank 7 comes last: without it 5 collectives would have begun 1.309 ms earlier in total." in done.stdout
     assert "All communication kernels were matched across the ranks." in done.stdout
 
 
@@ -141,7 +151,7 @@ def test_ranks_left_out_are_named(tmp_path: Path) -> None:
     kineto(tmp_path / "run" / "4.json", rank=3, pid=90, world_size=4)
     nl.ingest(tmp_path / "run", store=tmp_path / "store", jobs=1).close()
     done = compared(tmp_path / "store", 120)
-    assert "Straggler: rank 2." in done.stdout
+    assert "Rank 2 comes last:" in done.stdout
     assert "Left out: rank 0: 2 processes claim it." in done.stdout
     assert "Left out: rank 3: no communication kernels." in done.stdout
     assert "Rank 0: several processes claim it, and its time is the sum of theirs" in done.stdout

@@ -67,7 +67,7 @@ def test_compare_covers_ranks_as_the_command_does(store: nl.Store, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "120")
     found = nl.compare(store, ranks=True)
     assert found.text == run("compare", "ranks", "--store", store.path).stdout.strip("\n")
-    assert "Straggler: rank 1." in found.text
+    assert "Rank 1 comes last:" in found.text
     tables = json.loads(run("compare", "ranks", "-f", "json", "--store", store.path).stdout)["tables"]
     assert {name: table.num_rows for name, table in found.items()} == {name: len(rows) for name, rows in tables.items()}
     with pytest.raises(UsageError, match="run x"):
