@@ -104,7 +104,9 @@ def gpus(asked: Page) -> list[Section]:
 
 
 def execution(asked: Page) -> list[Section]:
-    """Return where a step went, a bar per category, over all processes."""
+    """Return where a step went, a bar per category, over all processes; nothing where the tree says it, for all steps."""
+    if asked.ask("time_tree") and "step" not in asked.filters:
+        return []
     tool, rows = best(asked.ask("execution_summary"), TIMELINE)
     if not rows:
         return []
