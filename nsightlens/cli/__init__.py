@@ -24,31 +24,35 @@ from nsightlens.terminal.output import echo
 from nsightlens.terminal.quoting import shell_line
 
 COMMANDS = {
-    "doctor": "Check the installation and whether this machine is ready for profiling, and suggest fixes.",
-    "wrappers": "Write the capture scripts, example workloads and job templates to a folder.",
-    "export-reports": "Export the .nsys-rep files of a run directory that have no export yet.",
-    "ingest": "Read the captures of a run directory into the store.",
-    "refresh": "Update a store after an upgrade, reading again only what changed.",
-    "remove": "Take a run, or one capture, out of the store.",
-    "compact": "Merge the Parquet files of a store.",
-    "cache": "Show or clear the user's cache.",
-    "scan": "Identify the files of a run directory without ingesting them.",
-    "open": "Fetch the catalog of a remote store, and print its local path.",
-    "summary": "Print an overview of each run: the page to read first.",
-    "report": "Write one offline HTML page: findings, steps, operators, kernels, timeline, ranks.",
-    "show": "Print a view of the store: show VIEW [key=value ...].",
-    "views": "List the views, or describe one.",
-    "sql": "Run one SQL statement on the store, read-only.",
-    "reconcile": "Check that the parts of a table (CSV, Parquet) sum to its total, and print the rows where they do not.",
-    "plot": "Draw a view: plot VIEW --output FILE.png.",
-    "compare": "Compare the ranks of a run (stragglers, clocks, load balance), or two runs (what changed).",
-    "plan-ncu": "Choose the launches worth profiling with ncu, and print the command lines.",
-    "roofline": "Roofline of kernels, as table and chart: work from ncu counters or shapes, durations from ncu, nsys or Kineto.",
-    "export": "Write the timeline for the Perfetto UI, or Python stacks as a flame graph: export perfetto -o trace.json.gz.",
-    "completion": "Print the completion script for bash, zsh or fish.",
-    "help": "Explain a command, a view or a topic: help start, help filters, help compare runs.",
-    "hta": "Open a run's PyTorch traces in Holistic Trace Analysis.",
+    "summary": "What bounds each run, and by how much: read first",
+    "report": "One offline HTML page: the same, to click through",
+    "show": "Print a view: show VIEW [key=value ...]",
+    "sql": "Run one SQL statement, read-only",
+    "views": "List the views, or describe one",
+    "help": "Explain a command, a view or a topic",
+    "compare": "Compare the ranks of a run, or two runs",
+    "roofline": "Kernels against the roofs of the GPU",
+    "plan-ncu": "Choose launches for ncu, and print its commands",
+    "wrappers": "Write the capture scripts and job templates",
+    "doctor": "Check whether this machine is ready to profile",
+    "export-reports": "Export .nsys-rep files that have no export yet",
+    "ingest": "Read captures into the store",
+    "scan": "Identify files without reading them in",
+    "refresh": "Update a store after an upgrade",
+    "remove": "Take a run, or one capture, out of the store",
+    "compact": "Merge the Parquet files of a store",
+    "cache": "Show or clear the user's cache",
+    "export": "Timeline for Perfetto, or a flame graph",
+    "plot": "Draw a view: plot VIEW --output FILE.png",
+    "hta": "Open traces in Holistic Trace Analysis",
+    "open": "Fetch the catalog of a remote store",
+    "reconcile": "Check that the parts of a table sum to its total",
+    "completion": "Print the completion script of a shell",
 }
+_GROUPS = {"look": "summary", "compare": "compare", "kernels": "roofline", "capture": "wrappers", "store": "ingest",
+           "hand over": "export"}
+"""What commands are for, and the first command of each group."""
+_UNLISTED = ("open", "reconcile", "completion")
 
 _INTERRUPTED_QUERY = "Query interrupted"
 """What DuckDB raises, as a RuntimeError, for Ctrl-C during a query."""
@@ -81,19 +85,31 @@ class _Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str],
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that `args` names; an unknown name gets the nearest ones."""
+        """Return the command that `args` names; `summary` where they begin with a path. An unknown name gets the nearest ones."""
         from difflib import get_close_matches
 
+        if args and args[0] not in COMMANDS and Path(args[0]).exists():
+            from nsightlens.store.store import is_store
+
+            return "summary", self.get_command(ctx, "summary"), ["--store", *args] if is_store(Path(args[0])) else args
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = get_close_matches(args[0], COMMANDS, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}"
-            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+            others = "" if Path(args[0]).name != args[0] else f" Commands: {', '.join(COMMANDS)}"
+            hint = f" Did you mean {near[0]!r}?" if near else others
+            raise click.UsageError(f"No such command or file {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing them."""
+        """Write the list of commands, by what they are for, without importing them."""
+        groups = {first: group for group, first in _GROUPS.items()}
+        left = max(map(len, _GROUPS)) + 2
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(f"{groups.get(name, ''):<{left}}{name}", about) for name, about in COMMANDS.items()
+                                if name not in _UNLISTED])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands first; the options are named in the text."""
+        self.format_commands(ctx, formatter)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -105,18 +121,16 @@ class _Lazy(click.Group):
 @click.option("--debug", is_flag=True, help="For bug reports: --verbose, versions and tracebacks.")
 @click.pass_context
 def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | None, debug: bool) -> None:
-    """One kernel table from Nsight Systems, Nsight Compute and the PyTorch profiler.
+    """Say what bounds a GPU job: nsys, ncu and PyTorch profiles on one table.
 
     \b
-    nsightlens ingest runs/base           read nsys, ncu and PyTorch captures of all ranks
-    nsightlens summary                    the page to read first
+    nsightlens runs/base                  what bounds it; or one file, or a store
+    nsightlens ingest runs/base           keep it in a store, then ask more:
     nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"
-    nsightlens show headroom              where the most time could be saved
     nsightlens roofline --kernel gemm --time nsys --output roofline.png
 
-    The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Data goes to standard output,
-    messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error. --quiet, --verbose, --log-file and --debug
-    work with every command: nsightlens --verbose ingest runs/base
+    The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Every command takes --help, --quiet,
+    --verbose, --log-file FILE and --debug. Exit codes: 0 success, 1 failure, 2 usage error. --version prints the version.
     """
     messages.listen(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
 

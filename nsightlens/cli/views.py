@@ -30,32 +30,35 @@ _SCOPES = {
 _OWN = "Views of your own"
 
 START = (
-    "findings", "step_breakdown", "busy_time", "idle_causes", "top_kernels", "operator_summary", "module_summary",
-    "exposed_communication", "straggler",
-    "headroom",
+    "verdict", "time_tree", "findings", "step_breakdown", "busy_time", "idle_causes", "top_kernels", "operator_summary",
+    "module_summary", "exposed_communication", "straggler", "communicator_summary", "memory_op_summary", "memory_peak",
+    "cuda_api_summary", "mpi_call_summary", "nvtx_summary", "roofline", "headroom", "speed_of_light", "run_difference",
+    "tool_agreement", "profile_overview", "diagnostic_summary",
 )
-"""The views to begin with."""
+"""The views to learn first."""
 
 
 @click.command("views")
 @click.argument("view", required=False, shell_complete=view_names)
 @click.option("--search", default=None, metavar="WORDS", help="Only views with all these words in a name (another tool's "
               "included), the text, a column or a parameter.")
+@click.option("--all", "everything", is_flag=True, help="All views, and what other tools call them.")
 @views_option
 @store_option
 @output_options
 def command(
-    view: str | None, search: str | None, views: Path | None, store: Path | None, form: str | None, output: Path | None,
+    view: str | None, search: str | None, everything: bool, views: Path | None, store: Path | None, form: str | None, output: Path | None,
     wide: bool,
 ) -> None:
-    """List the views by the question they answer, or describe VIEW: its rows, scope, parameters, columns and SQL. Needs no
-    store.
+    """List the views to learn first by the question they answer, or describe VIEW: its rows, scope, parameters, columns and SQL.
+    Needs no store.
 
     VIEW may also be a name that nsys, HTA or the TensorBoard plugin uses. If there is a store, the description says whether
     ingest computed the view's rows. --format json gives the same as data.
 
     \b
     nsightlens views
+    nsightlens views --all
     nsightlens views --search idle
     nsightlens views busy_time
     nsightlens views get_idle_time_breakdown
@@ -80,8 +83,10 @@ def command(
         emit(_listed(found.values()), form, output, wide=wide, first=("name", "summary"))
     elif search is not None:
         _entries(found.values())
-    else:
+    elif everything:
         _questions(found)
+    else:
+        _first(found)
 
 
 def _having(words: str, views: Mapping[str, View]) -> dict[str, View]:
@@ -94,7 +99,7 @@ def _having(words: str, views: Mapping[str, View]) -> dict[str, View]:
                                   *(f"{param.name} {param.doc}" for param in view.params)]).lower() for view in views.values()}
     found = [name for name in views if all(word in texts[name] for word in wanted)]
     if not found:
-        raise UsageError(f"no view has the words {words!r} in its name, text, columns or parameters; nsightlens views lists all")
+        raise UsageError(f"no view has the words {words!r} in its name, text, columns or parameters; nsightlens views --all lists them")
     return {name: views[name] for name in sorted(found, key=lambda name: (not all(w in names[name] for w in wanted), name))}
 
 
@@ -127,26 +132,38 @@ def _tables(view: View) -> dict[str, pa.Table]:
     }
 
 
-def _questions(views: Mapping[str, View]) -> None:
-    """Print the views to start with, then all of them by question, and what other tools call them."""
+def _first(views: Mapping[str, View]) -> None:
+    """Print the views to learn first by question, each on a line, and views of the user's own."""
     from nsightlens.views.topics import TOPICS
 
-    _title(f"Start with these {len(START)}")
-    _entries(views[name] for name in START)
+    left, width = max(len(name) for name in START) + 4, output_width()
+    own = [view for view in views.values() if not view.is_shipped]
+    for topic, question in (*TOPICS.items(), (None, _OWN)):
+        listed = [views[name] for name in START if views[name].topic == topic] if topic else own
+        if listed:
+            _title(question)
+        for view in listed:
+            summary = textwrap.shorten(view.summary, max(width - left, 30), placeholder=" …")
+            echo(f"  {view.name:<{left - 2}}{summary}")
+    echo("\nnsightlens views VIEW explains one; --all lists all, --search WORDS finds some; nsightlens show VIEW prints one",
+         err=True)
+
+
+def _questions(views: Mapping[str, View]) -> None:
+    """Print all views by question, and what other tools call them."""
+    from nsightlens.views.topics import TOPICS
+
     for topic, question in (*TOPICS.items(), (None, _OWN)):
         some = [one for one in views.values() if (one.topic if one.is_shipped else None) == topic]
         if some:
-            echo()
             _title(question)
             _entries(some)
-    echo()
+            echo()
     _title("What nsys, HTA and the TensorBoard plugin call them")
     aliases = sorted((alias.name, one.name) for one in views.values() for alias in one.aliases)
     left = max(len(name) for name, _ in aliases) + 2
     for alias, name in aliases:
         echo(f"  {alias:<{left}}= {name}")
-    echo("\nnsightlens views VIEW explains one; nsightlens views --search WORDS finds some; nsightlens show VIEW prints it",
-         err=True)
 
 
 def _title(text: str) -> None:

@@ -122,16 +122,31 @@ def _named(listed: str) -> list[str]:
 
 
 def _known() -> list[str]:
-    """Return what `views` lists: the views, those to start with twice, and what other tools call them."""
+    """Return what `views --all` lists: the views, and what other tools call them."""
     known = registry.known()
-    return sorted([*known, *START, *(alias.name for view in known.values() for alias in view.aliases)])
+    return sorted([*known, *(alias.name for view in known.values() for alias in view.aliases)])
+
+
+def test_a_path_alone_is_summed_up(store: Path, tmp_path: Path) -> None:
+    """A capture, and a store: what follows is as if `summary` had been said."""
+    trace = kineto(tmp_path / "run" / "a.json")
+    assert run(trace).stdout == run("summary", trace).stdout != ""
+    assert run(store.parent / "store", "-f", "json").stdout == run("summary", "--store", store.parent / "store", "-f", "json").stdout
+    done = run(tmp_path / "missing.json")
+    assert done.returncode == 2 and "missing.json" in done.stderr
+
+
+def test_help_is_a_page_of_40_lines() -> None:
+    listed = run("--help").stdout
+    assert len(listed.splitlines()) <= 40 and max(map(len, listed.splitlines())) <= 90
 
 
 def test_views_lists_by_question_and_explains() -> None:
-    listed = run("views").stdout
-    assert listed.startswith(f"Start with these {len(START)}\n  findings ") and _named(listed) == _known()
-    places = [listed.index(f"\n\n{question}\n") for question in TOPICS.values()]
-    assert places == sorted(places)
+    first = run("views").stdout
+    assert _named(first) == sorted(START) and len(first.splitlines()) <= 45
+    for listed in (first, run("views", "--all").stdout):
+        places = [f"\n{listed}".index(f"\n{question}\n") for question in TOPICS.values()]
+        assert places == sorted(places)
     one = run("views", "top_kernels").stdout
     assert "how_many := 20" in one and "CREATE MACRO" in one
     assert "nsightlens/analyses/" in run("views", "straggler").stdout
@@ -142,8 +157,8 @@ def test_views_lists_by_question_and_explains() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    listed = CliRunner().invoke(list_views).stdout
-    assert max(map(len, listed.splitlines())) <= width and _named(listed) == _known()
+    first, listed = (CliRunner().invoke(list_views, words).stdout for words in ([], ["--all"]))
+    assert max(map(len, [*first.splitlines(), *listed.splitlines()])) <= width and _named(listed) == _known()
 
 
 @pytest.mark.parametrize(("words", "first", "also"), [
