@@ -47,8 +47,8 @@ START = (
 @store_option
 @output_options
 def command(
-    view: str | None, search: str | None, everything: bool, views: Path | None, store: Path | None, form: str | None, output: Path | None,
-    wide: bool,
+    view: str | None, search: str | None, everything: bool, views: Path | None, store: Path | None, form: str | None,
+    output: Path | None, wide: bool,
 ) -> None:
     """List the views to learn first by the question they answer, or describe VIEW: its rows, scope, parameters, columns and SQL.
     Needs no store.
@@ -99,7 +99,7 @@ def _having(words: str, views: Mapping[str, View]) -> dict[str, View]:
                                   *(f"{param.name} {param.doc}" for param in view.params)]).lower() for view in views.values()}
     found = [name for name in views if all(word in texts[name] for word in wanted)]
     if not found:
-        raise UsageError(f"no view has the words {words!r} in its name, text, columns or parameters; nsightlens views --all lists them")
+        raise UsageError(f"no view has the words {words!r} in its name, text, columns or parameters; views --all lists all")
     return {name: views[name] for name in sorted(found, key=lambda name: (not all(w in names[name] for w in wanted), name))}
 
 

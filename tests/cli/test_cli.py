@@ -131,7 +131,8 @@ def test_a_path_alone_is_summed_up(store: Path, tmp_path: Path) -> None:
     """A capture, and a store: what follows is as if `summary` had been said."""
     trace = kineto(tmp_path / "run" / "a.json")
     assert run(trace).stdout == run("summary", trace).stdout != ""
-    assert run(store.parent / "store", "-f", "json").stdout == run("summary", "--store", store.parent / "store", "-f", "json").stdout
+    made = store.parent / "store"
+    assert run(made, "-f", "json").stdout == run("summary", "--store", made, "-f", "json").stdout
     done = run(tmp_path / "missing.json")
     assert done.returncode == 2 and "missing.json" in done.stderr
 
