@@ -208,7 +208,7 @@ def findings(store: Store, **parameters: object) -> pa.Table:
     """
     import pyarrow as pa
 
-    from nsightlens.views.finding import command_of
+    from nsightlens.views.run_command import command_of
 
     table, runs = store.view("findings", **parameters), store.values_of("run")
     commands = [command_of(row, runs) for row in table.to_pylist()]

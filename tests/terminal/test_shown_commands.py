@@ -20,7 +20,7 @@ from nsightlens.pages import runs_page
 from nsightlens.store.filter_values import listed
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.text import joined, written
-from nsightlens.views.finding import command_of
+from nsightlens.views.run_command import command_of
 from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.terminal.pasted import CANARY, NAMES, SHELLS, between, every_shell, paste
