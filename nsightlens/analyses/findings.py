@@ -75,5 +75,5 @@ def _row(each: Evidence, whole: int | None) -> dict[str, Any]:
         "cause": finding.cause, "subject": finding.subject or None, "rank": each.ranks[0] if len(each.ranks) == 1 else None,
         "who": each.who or None, "total_ns": finding.ns, "of_ns": inside,
         "share_pct": round(100 * finding.ns / inside, 1) if inside else None, "winnable_ns": finding.winnable_ns,
-        "confidence": each.confidence, "what": each.seen or None, "action": words.action(finding), "against": each.against or None,
-        "more": each.command.shell(), "command": each.command.fields}
+        "confidence": each.confidence, "what": each.seen or None, "action": words.action(finding),
+        "against": each.against or None, "more": each.command.shell(), "command": each.command.fields}
