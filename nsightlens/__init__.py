@@ -201,7 +201,7 @@ def summary(
 
 @gated
 def findings(store: Store, **parameters: object) -> pa.Table:
-    """Return what to look at first, best first: the findings that `nsightlens summary` begins with.
+    """Return what to look at first, best first: all findings, of which `nsightlens summary` begins with three.
 
     They are the rows of the view findings; their column `more` names calls of Python. nl.show(nl.findings(store)) displays them.
     parameters: those of the view, such as only_run="base". Raises UsageError for others.
