@@ -222,7 +222,7 @@ def plain_command(name: str) -> str:
 
 @pytest.mark.long
 def test_the_commands_of_the_report_and_of_python(tmp_path: Path) -> None:
-    capture = kineto(tmp_path / "a.json")
+    capture = kineto(tmp_path / "a.json", [("k", 1000.0, 5000.0), ("k", 20_000.0, 5000.0)])
     with nl.ingest(capture, tmp_path / "store", run=HARD, jobs=1) as store:
         command = Question("kernel_summary", parameters={"x": HARD}).command(store, [HARD, "b"])
         assert paste(command, tmp_path, "sh") == [
