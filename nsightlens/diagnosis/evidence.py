@@ -129,31 +129,31 @@ def _seen(verdict: Verdict, finding: Finding) -> Iterator[str]:
     if finding.cause == "late rank" and waiting:
         yield f"ranks wait {duration(waiting.waited_ns)} for one another"
     elif finding.cause == "FP32":
-        yield from _of_pieces([piece for piece in found.pieces[COMPUTING] if piece.plain], "kernel")
+        yield from _of_pieces([piece for piece in found.pieces[COMPUTING] if piece.plain], "kernel", finding)
     elif finding.cause == COMMUNICATION:
-        yield from _of_pieces(found.pieces[COMMUNICATION], "kernel")
+        yield from _of_pieces(found.pieces[COMMUNICATION], "kernel", finding)
     elif finding.cause in (COMPUTING, COPIES):
         yield from _of_pieces([piece for piece in found.pieces[finding.cause] if finding.subject in (piece.name, piece.key)],
-                              "kernel" if finding.cause == COMPUTING else "memory operation")
+                              "kernel" if finding.cause == COMPUTING else "memory operation", finding)
     elif finding.cause == START_UP:
-        yield from _of_leaf(found.leaves[START_UP][0])
+        yield found.leaves[START_UP][0].cause
     else:
         cause = _LEAVES.get(finding.cause, finding.cause)
-        yield from (said for leaf in found.leaves[IDLE] if leaf.cause == cause for said in _of_leaf(leaf))
+        yield from (said for leaf in found.leaves[IDLE] if leaf.cause == cause for said in _of_leaf(leaf, finding))
 
 
-def _of_pieces(pieces: Sequence[Piece], what: str) -> Iterator[str]:
-    """Yield how many there are, of which memory, and the names of the largest."""
+def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator[str]:
+    """Yield how many there are, of which memory, and the name of the largest."""
     if pieces:
         yield counted(sum(piece.count for piece in pieces), what)
         yield from (f"{piece.memory} memory" for piece in pieces[:1] if piece.memory)
-        yield f"mostly {pieces[0].name}"
+        yield from (f"mostly {piece.name}" for piece in pieces[:1] if finding.subject not in (piece.name, piece.key))
 
 
-def _of_leaf(leaf: Leaf) -> Iterator[str]:
-    """Yield its time over all names, in how many gaps, how few hold half of it, and its largest names."""
-    gaps = counted(leaf.gaps, "gap")
-    yield f"{duration(leaf.ns)} in {gaps}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"
-    names = [name for name, _ in leaf.names[:2] if name]
-    if names:
-        yield f"mostly {', '.join(names)}"
+def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
+    """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
+    of = "" if leaf.ns == finding.ns else f"{duration(leaf.ns)} with others of its kind, in "
+    yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"
+    others = [name for name, _ in leaf.names[:3] if name and name != finding.subject]
+    if others:
+        yield f"beside it {', '.join(others[:2])}" if finding.subject else f"mostly {', '.join(others[:2])}"
