@@ -201,14 +201,14 @@ def summary(
 
 @gated
 def findings(store: Store, **parameters: object) -> pa.Table:
-    """Return what to look at first, best first: the findings that `nsightlens summary` begins with.
+    """Return what to look at first, best first: all findings, of which `nsightlens summary` begins with three.
 
     They are the rows of the view findings; their column `more` names calls of Python. nl.show(nl.findings(store)) displays them.
     parameters: those of the view, such as only_run="base". Raises UsageError for others.
     """
     import pyarrow as pa
 
-    from nsightlens.views.finding import command_of
+    from nsightlens.views.run_command import command_of
 
     table, runs = store.view("findings", **parameters), store.values_of("run")
     commands = [command_of(row, runs) for row in table.to_pylist()]

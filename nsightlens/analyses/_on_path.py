@@ -15,15 +15,12 @@ WINDOW = ("profile_id", "process_id", "window_index")
 
 
 class OnPath:
-    """Time of each kernel on the critical path of its process. windows: the processes and windows that have a path.
+    """Time of each kernel on the critical path of its process. windows: the processes and windows that have a path."""
 
-    to_work: whether the path ends with the last GPU work.
-    """
-
-    def __init__(self, ask: Ask, to_work: bool = False) -> None:
+    def __init__(self, ask: Ask) -> None:
         self.windows: set[tuple[Any, ...]] = set()
         ids, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for who, found, length in map(self._of_process, paths(ask, to_work=to_work)):  # holds one process at a time
+        for who, found, length in map(self._of_process, paths(ask)):  # holds one process at a time
             self.windows |= who
             ids += found
             lengths += length

@@ -203,19 +203,14 @@ class Walk:
         return True
 
 
-def walk(activity: Activity, within: tuple[int, int, int] | None = None, to_work: bool = False) -> Path:
-    """Return the path of the whole window, or of a range (start, end, thread). O(n log n).
-
-    to_work: whether the path of a window ends where the last GPU work does: what a thread does afterwards is no part of it.
-    """
+def walk(activity: Activity, within: tuple[int, int, int] | None = None) -> Path:
+    """Return the path of the whole window, or of a range (start, end, thread). O(n log n)."""
     begins = [*activity.starts.min(initial=np.iinfo(np.int64).max, keepdims=True).tolist(),
               *(thread.start_of[0] for thread in activity.threads.values())]
     if not len(activity.ends) and not activity.threads:
         return Path()
     place = Walk(activity, min(begins) if within is None else within[0])
-    if within is None and to_work and len(activity.ends):
-        place.stand(activity.end_of[-1], work=len(activity.ends) - 1)
-    elif within is None:
+    if within is None:
         _stand_at_end(activity, place)
     else:
         last = activity.last_launched(within[0], within[1])

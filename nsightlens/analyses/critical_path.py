@@ -130,13 +130,8 @@ class ProcessPath(NamedTuple):
         return [self.who[name] for name in ("profile_id", "process_id", "window_index")]
 
 
-def paths(
-    ask: Ask, which_step: int | None = None, range_text: str | None = None, to_work: bool = False,
-) -> Iterator[ProcessPath]:
-    """Yield the critical path of each process and window, up to the end of its last GPU work where that is asked for (to_work).
-
-    Raises UsageError where none has the range.
-    """
+def paths(ask: Ask, which_step: int | None = None, range_text: str | None = None) -> Iterator[ProcessPath]:
+    """Yield the critical path of each process and window. Raises UsageError where none has the range."""
     number, found = None if which_step is None else int(which_step), False
     whole = number is None and range_text is None
     for who in ask(_PROCESSES, []).to_pylist():
@@ -148,18 +143,16 @@ def paths(
                 continue
             within = ranges[0]["start_ns"], ranges[0]["end_ns"], ranges[0]["thread"]
         found = True
-        yield _path(ask, who, here, within, to_work)
+        yield _path(ask, who, here, within)
     if not whole and not found:
         asked = " and ".join([*([f"step {number}"] if number is not None else []), *([repr(range_text)] if range_text else [])])
         raise UsageError(f"no process has {asked}: SELECT DISTINCT kind, step, name FROM ranges")
 
 
-def _path(
-    ask: Ask, who: dict[str, Any], here: list[object], within: tuple[int, int, int] | None, to_work: bool,
-) -> ProcessPath:
+def _path(ask: Ask, who: dict[str, Any], here: list[object], within: tuple[int, int, int] | None) -> ProcessPath:
     work = ask(_WORK, here)
     activity = Activity(work, ask(_CALLS, here), ask(_OPERATOR_TIMES, here), ask(_WAITS, here))
-    return ProcessPath(who, walk(activity, within, to_work), work["work_id"])
+    return ProcessPath(who, walk(activity, within), work["work_id"])
 
 
 def analyse(ask: Ask, *, which_step: int | None = None, range_text: str | None = None) -> pa.Table:

@@ -41,6 +41,8 @@ from nsightlens.diagnosis import words
 from nsightlens.diagnosis.findings import findings
 from nsightlens.diagnosis.judged import Judged
 
+_MOST = 3
+"""Findings that stand with a verdict; the view findings has all."""
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("place", pa.int32()), ("kind", pa.string()), ("cause", pa.string()),
     ("subject", pa.string()), ("total_ns", pa.int64()), ("of_ns", pa.int64()), ("share_pct", pa.float64()),
@@ -59,7 +61,7 @@ def _rows(found: Judged) -> Iterator[dict[str, Any]]:
         "place": 0, "kind": "verdict", "cause": found.cause, "subject": _subject(found), "total_ns": lead.ns if lead else None,
         "of_ns": lead.of_ns if lead else None, "share_pct": _rounded(lead.share_pct if lead else None), "winnable_ns": None,
         "text": words.first(found)}
-    said = findings(found.verdict) if found.verdict else []
+    said = findings(found.verdict)[:_MOST] if found.verdict else []
     whole = found.sums.whole_ns if found.sums else None
     for place, finding in enumerate(said, 1):
         inside = whole if finding.cause != "start-up" else None

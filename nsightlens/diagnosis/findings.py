@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
 
-MOST = 3
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
 _LARGE_PCT = 30
@@ -27,11 +26,11 @@ class Finding:
 
 
 def findings(verdict: Verdict) -> list[Finding]:
-    """Return the findings of a run: those of which it is known what curing them wins by that, the others by their size."""
+    """Return all findings of a run: those of which it is known what curing them wins by that, the others by their size."""
     whole = verdict.sums.whole_ns
     found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
     found.sort(key=lambda finding: (-_worth(verdict, finding), finding.cause, finding.subject))
-    return found[:MOST]
+    return found
 
 
 def _worth(verdict: Verdict, finding: Finding) -> int:

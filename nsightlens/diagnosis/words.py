@@ -58,7 +58,7 @@ _OF_HOST = {
 
 
 ACTIONS = {
-    "late": "find what their hosts do later than the others:",
+    "late": "find what their hosts do later than the others",
     "overlap": "start it earlier or in larger buckets, so that computing hides it",
     "workers": "give it workers (num_workers above 0)",
     "prefetch": "give it more workers, or prefetch more batches",
@@ -81,7 +81,7 @@ ACTIONS = {
     "start-up": "it is paid once for each process",
     "tf32": "allow TF32, or use automatic mixed precision",
     "amp": "use automatic mixed precision (FP16)",
-    "measure": "its limit is unknown; to measure it:",
+    "measure": "its limit is unknown; measure it",
 }
 SUBJECTS = {
     "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
@@ -103,11 +103,16 @@ def finding(found: Finding) -> str:
     named = found.subject and _DIRECTIONS.get(found.subject, _short(found.subject))
     about = SUBJECTS.get(found.cause, "{0}").format(named or found.cause)
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
-    action = ACTIONS.get(found.action)
-    if action is None:
-        _, blocks, _, sms = found.action.split()
-        action = f"its largest grid has {counted(int(blocks), 'block')} for {sms} SMs: split the work into more blocks"
-    return f"{about}: {amount}; {action}{'' if action.endswith(':') else '.'}"
+    said = action(found)
+    return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
+
+
+def action(found: Finding) -> str:
+    """Return what can be done about a finding."""
+    if not found.action.startswith("fill "):
+        return ACTIONS[found.action]
+    _, blocks, _, sms = found.action.split()
+    return f"its largest grid has {counted(int(blocks), 'block')} for {sms} SMs: split the work into more blocks"
 
 
 def not_timeline(judged_cause: str, host: HostOnly | None, sums: Sums | None) -> str:

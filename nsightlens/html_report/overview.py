@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, duration, number, share, spans
-from nsightlens.views.finding import Finding, findings_of
+from nsightlens.views.run_command import command_of
 
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 
 TIMELINE = ("nsys", "kineto")
 """Tools with a timeline, the least disturbing first."""
-_NOTHING = "nothing"  # the rule that says that no other fired
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,15 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
+class Card:
+    """A finding: a row of the view findings, its figures as texts, and the command that shows more."""
+
+    row: Row
+    figures: tuple[str, ...]
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """What a run's part of the page says."""
 
@@ -36,7 +44,7 @@ class Overview:
     is_simulated: bool
     verdict: tuple[str, ...]
     tiles: tuple[Tile, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Card, ...]
     captured: tuple[Row, ...]
     diagnostics: tuple[Row, ...]
 
@@ -45,16 +53,29 @@ def overview(run: str, answers: Rows) -> Overview:
     """Return what the page says of a run, from the rows of views by name."""
     mine = {view: [row for row in rows if row.get("run") == run] for view, rows in answers.items()}
     profiles = mine["profile_overview"]
-    found = findings_of(mine["findings"], {row["run"] for row in answers["profile_overview"]})
+    runs = {row["run"] for row in answers["profile_overview"]}
     return Overview(
         run, any(row["simulated"] for row in profiles), _verdict(mine["verdict"]), tuple(_tiles(mine)),
-        tuple(finding for finding in found if finding.cause != _NOTHING), tuple(_captured(profiles)),
+        tuple(_card(row, runs) for row in _of_verdict(mine["findings"], mine["verdict"])), tuple(_captured(profiles)),
         tuple(row for row in mine["diagnostic_summary"] if row["severity"] in ("error", "warning")))
 
 
 def _verdict(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return what bounds the run, by the first tool that says so."""
     return tuple(row["text"] for row in rows if row["kind"] == "verdict")[:1]
+
+
+def _of_verdict(rows: Sequence[Row], verdicts: Sequence[Row]) -> list[Row]:
+    """Return the findings by the tool whose verdict the page has."""
+    return [row for row in rows if row["tool"] == next((verdict["tool"] for verdict in verdicts), None)]
+
+
+def _card(row: Row, runs: Collection[str]) -> Card:
+    won = row["winnable_ns"]
+    amount = duration(row["total_ns"]) + (f" of {duration(row['of_ns'])}" if row["of_ns"] is not None else "")
+    figures = [amount, share(row["share_pct"]) if row["share_pct"] is not None else "",
+               f"{duration(won)} to win" if won is not None else ""]
+    return Card(row, tuple(filter(None, figures)), command_of(row, runs))
 
 
 def best(rows: Sequence[Row], order: Sequence[str] = TIMELINE) -> list[Row]:

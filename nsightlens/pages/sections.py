@@ -27,7 +27,7 @@ from nsightlens.pages.section import (
 from nsightlens.pages.tables import Column
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, counted, duration, number, share, size, spans
-from nsightlens.views.finding import of_run
+from nsightlens.views.run_command import of_run
 
 _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",

@@ -11,7 +11,7 @@ from nsightlens.pages.asked import Page, Row
 from nsightlens.pages.section import PARAGRAPH, Section, listed, some
 from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share
-from nsightlens.views.finding import command_of
+from nsightlens.views.run_command import command_of
 
 _Line = tuple[str, int, int, float | None, int | None]
 """Node, depth, ns, share and count of a line of the tree."""

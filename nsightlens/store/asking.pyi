@@ -974,53 +974,33 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """What deserves attention, and why: a row per process and rule that fires, in each run stragglers first, then
-        the largest share. Times are those of execution_summary: exclusive categories that sum to the steps (without
-        steps, to the capture), so each moment has one cause, and a GPU busy with copies is busy. Rules, each with its
-        limit as a share of that time: straggler (5 %): a rank that the others wait for in collectives (straggler), as
-        a share of the time of all ranks, and what it does longer than they do. slow_link (2 %): a process group whose
-        collectives take longer than those of its peers (communicator_summary); likewise. pipeline (10 %): pipeline
-        stages wait for one another (pipeline_bubbles); likewise. communication (10 %): collectives not hidden by
-        other work, and host calls of NCCL or MPI while the GPU idles, without waits for stragglers and pipeline
-        stages. copies (10 %): copies not hidden by kernels. data_loader (5 %): the GPU idles while the host waits for
-        input. api_call (10 %): the GPU idles during calls of one function. tiny_kernels (10 %): the GPU idles until
-        the launch of a kernel that is shorter than the time between launches (at most 0.1 ms). host (20 %): the GPU
-        idles, and no other rule explains it; ranges that hold half of its gaps, and 1.5 times as much of them as of
-        the time, are named. Rules of kernels count at most their time on the critical path to the last GPU work.
-        fusion (15 %): elementwise, normalization and reduction kernels that follow one another in a stream, without
-        the longest of each chain. tensor_cores (10 %): products and convolutions on CUDA cores, less the time that
-        the GPU's tensor cores would take by the datasheet. headroom (5 %): kernels below half of their roof, by
-        headroom. Rules of the capture: warm_up (5 %): first steps of 1.5 times the median or more, of at least four.
-        clock (2 %): at least 80 % of a rank's kernels take longer than on the median rank of three or more, or in the
-        last third of its capture than in the first, by 5 % or more. profiler (5 %): it held up threads
-        (profiler_share), or steps take longer under it (profiler_overhead). capture: lost events or missing ranks,
-        which make shares and absences uncertain. memory, ddp_without_nccl and data_parallel are the TensorBoard
-        plugin's rules, from recommendations, which has its other rules unchanged; they and capture come last. A run
-        in which no rule fires has one row, nothing. A process without recorded GPU work has no row: whether its GPU
-        idled is unknown.
+        """What a job could win, and where: the leaves of time_tree that can be acted upon, a row for each, what wins
+        most first. The view verdict has the first three of each run. A finding is at least 2 % of the judged window,
+        over all its ranks and GPUs; its rank is the time that curing it wins, where that is known (late ranks: what
+        the job gains once all of them are on time), else its size, which is the most that it could. Causes are those
+        of time_tree. A run without a timeline to judge has no row, and verdict says why; what only a part of a run is
+        about, such as a slow process group or pipeline stage, is in communicator_summary and pipeline_bubbles, and
+        the rules of other tools are in recommendations.
 
         Columns:
             run: Run (one workload in one configuration).
             tool: nsys or kineto. Never add them up: they saw the same work.
-            rule: The rule, by the names above, or nothing.
-            rank: Rank of the process; NULL where unknown, or for the run as a whole.
-            profile_id: Profile; NULL for a straggler, a process group and the run as a whole.
-            process_id: OS process, as above.
-            window_index: Capture window of the process, as above.
-            who: The rank, process group, process or GPU, as people call it; all ranks, or all, for the run as a
-                whole.
-            subject: What it is about beside a process: the function, kernel, process group or profiler; NULL
-                elsewhere.
-            what: What was seen.
-            evidence: Of a straggler: how it is late, as part of what; NULL elsewhere.
-            why: The likely cause, and what can be done.
-            total_ns: How long; NULL where the rule is not about time.
-            of_ns: The whole for share_pct: the steps or the capture of the process, or of all ranks.
-            share_pct: total_ns as a share of of_ns, to one decimal; for rules of the plugin their own figure.
-            limit_pct: Share above which the rule fires.
-            confidence: high, medium or low: whether the time was seen, or a gain is estimated; lower where the tool
-                adds to it.
-            against: What speaks against it.
+            place: From 1 on, in each run and tool.
+            cause: late rank, communication, copies, computing, FP32 (products that use no tensor cores), low fill
+                (fewer blocks than half of the SMs), start-up, or a cause of idle time: data loader, API calls,
+                waiting, launching, first use, …
+            subject: The kernel, call, range, direction or ranks that it is about; NULL where there is none.
+            rank: The rank that alone has it; NULL where several do, or where it is unknown.
+            who: The ranks or GPUs in whose window it is 2 %, too; NULL where one GPU without a rank is all.
+            total_ns: How long, over all ranks, GPUs and steps.
+            of_ns: The whole: the windows of all trees; NULL for start-up, which is no part of them.
+            share_pct: total_ns as a share of of_ns, to one decimal.
+            winnable_ns: What the job would gain by curing it; NULL where that is not known.
+            confidence: high, medium or low: whether the time was seen under this cause, or the cause is inferred;
+                lower where the profiler slows the host, or where launches and GPU work do not fit each other.
+            what: What was seen; NULL where that is the time alone.
+            action: What can be done.
+            against: What speaks against it; NULL where nothing is known to.
             more: The command that shows more.
             command: The same for programs: its name, then its words, then its options as --name=value.
         """

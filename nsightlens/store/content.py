@@ -73,7 +73,7 @@ class Content:
 
     def below(self, view: View) -> Collection[str]:
         """Return the views and tables that a view reads itself."""
-        return () if view.name in self.answered and not view.is_macro else (*view.requires, *view.optional, *_tables_of(view.sql))
+        return () if view.name in self.answered and not view.is_macro else (*view.requires, *_tables_of(view.sql))
 
 
 @cache

@@ -132,7 +132,7 @@ class SharedViews:
                 continue
             reached.add(name)
             if view := views.get(name):
-                waiting += self._content.below(view) if self._content else (*view.requires, *view.optional)
+                waiting += self._content.below(view) if self._content else view.requires
         return [view for name, view in views.items() if name in reached], sorted(reached & known)
 
 
@@ -145,7 +145,7 @@ def _shared() -> frozenset[str]:
     views = registry.load()
     readers: dict[str, set[str]] = defaultdict(set)
     for view in (*views.values(), *registry.analyses().values()):
-        for other in (*view.requires, *view.optional):
+        for other in view.requires:
             readers[other].add(view.name)
 
     @cache

@@ -14,21 +14,10 @@ _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B
 
 def duration(ns: float | None) -> str:
     """Return a time with four digits and its unit: '131.4 ms'."""
-    return MISSING if ns is None else " ".join(_in_unit(ns))
-
-
-def between(least_ns: float, most_ns: float) -> str:
-    """Return two times as one text, one where they read the same, and their unit once where they share it: '1.5 to 2.0 ms'."""
-    (least, unit), (most, unit_of_most) = _in_unit(least_ns), _in_unit(most_ns)
-    if (least, unit) == (most, unit_of_most):
-        return f"{most} {unit}"
-    return f"{least}{'' if unit == unit_of_most else f' {unit}'} to {most} {unit_of_most}"
-
-
-def _in_unit(ns: float) -> tuple[str, str]:
-    """Return a time as its figure and its unit."""
+    if ns is None:
+        return MISSING
     factor, unit = next((pair for pair in _TIMES if abs(ns) >= pair[0] * 0.99995), _TIMES[-1])
-    return (_digits(ns / factor), unit) if factor > 1 else (f"{ns:.4g}", "ns")
+    return f"{_digits(ns / factor) if factor > 1 else f'{ns:.4g}'} {unit}"
 
 
 def size(count: float | None) -> str:

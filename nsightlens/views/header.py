@@ -7,7 +7,6 @@ Each .sql file holds one statement under a header of comments:
     -- @topic ranks     (an analysis only: the question that it is listed under, nsightlens/views/topics.py; SQL is in its folder)
     -- @needs modules   (what a capture must hold for the view to have rows: nsightlens/views/needs.py)
     -- @requires other_view, third_view
-    -- @optional a_view  (what an analysis asks, with all that it requires, where it can)
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
@@ -53,8 +52,8 @@ _KERNEL_NAME = ("Kernel name", "Canonical name")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "topic", "needs", "alias", "requires", "optional", "param", "column", "columns", "first", "balance", "assumes",
-         "note", "note_across")
+_TAGS = ("scope", "topic", "needs", "alias", "requires", "param", "column", "columns", "first", "balance", "assumes", "note",
+         "note_across")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 _FACE = re.compile(r"^def analyse\(.*?\)(?: -> [^:\n]+)?:", re.MULTILINE | re.DOTALL)
@@ -95,7 +94,6 @@ class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
 
     scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
-    optional: what it asks beyond these where it can: analyses that may be taken out, views that are dear for large captures.
     first: the columns that are asked for first. needs: what a capture must hold for it to have rows (names of NEEDS).
     topic: the question that it is listed under (a name of TOPICS, or the user's folder).
     note, note_across: what people must know who see the table alone, and what more if it is of several ranks.
@@ -117,7 +115,6 @@ class View:
     line: int
     aliases: tuple[Alias, ...] = ()
     first: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     topic: str = ""
     note: str = ""
@@ -235,8 +232,7 @@ class _Header:
         """Return the view that the header documents. types: of its parameters, where its source names them. Raises ViewError."""
         columns, params = self._columns(), self._params(defaults, line, types or {})
         return View(
-            name=name, doc=" ".join(self._doc), columns=columns, params=params,
-            requires=self._words("requires"), optional=self._words("optional"),
+            name=name, doc=" ".join(self._doc), columns=columns, params=params, requires=self._words("requires"),
             scope=self._scope(), sql=sql, is_macro=is_macro,
             balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,

@@ -28,7 +28,7 @@ def signatures(views: Mapping[str, View]) -> dict[str, str]:
 
     def sign(view: View) -> str:
         if view.name not in found:
-            required = [sign(views[name]) for name in sorted({*view.requires, *view.optional}) if name in views]
+            required = [sign(views[name]) for name in sorted(set(view.requires)) if name in views]
             imported = [] if view.sql else sorted(_digest_of(file) for file in imports(view))
             found[view.name] = digest([_foundation(), view.source, *required, *imported])
         return found[view.name]

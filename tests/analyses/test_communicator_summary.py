@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from nsightlens.analyses._finding import Process
-from nsightlens.analyses._group_rules import Groups, slow_links
 from nsightlens.analyses.communicator_summary import _members, beside_peers
 
 Row = dict[str, Any]
@@ -52,24 +49,6 @@ def test_a_group_may_wait_for_a_rank_that_was_not_captured() -> None:
     assert verdicts(group("a", 3000, (0, 1, 2), group_size=3), *wide)["a"][0] == "slow"
     unsized = [group(name, 1000, group_size=None) for name in "bcd"]
     assert verdicts(group("a", 3000, group_size=None), *unsized)["a"][0] == "slow"
-
-
-@pytest.mark.parametrize(("ranks", "said"), [((0, 1), "waits for 2 of its ranks"), ((0, 1, 2, 3), None)])
-def test_the_finding_counts_the_ranks_that_were_not_captured(ranks: tuple[int, ...], said: str | None) -> None:
-    groups = [group("a", 3000, ranks, group_size=4), *(group(name, 1000, group_size=4) for name in "bcd")]
-    process = Process({"run": "r", "tool": "kineto"}, 20_000, {})
-    (found,) = slow_links(beside_peers(groups), [process], Groups(lambda query, values: pa.table({"run": []})))
-    assert "takes 3.0 times as long as that of the 3 other groups of its size" in found["what"]
-    assert ("not captured" in found["what"]) == (said is not None) and (said or "") in found["what"]
-
-
-@pytest.mark.parametrize(("length", "fires"), [(799_999, True), (800_000, False)])
-def test_a_slow_group_that_costs_two_hundredths_of_the_run_is_no_finding(length: int, fires: bool) -> None:
-    """Four calls of 3000 ns for 1000 cost two ranks 16,000 ns."""
-    groups = [group("a", 3000), *(group(name, 1000) for name in "bcd")]
-    process = Process({"run": "r", "tool": "kineto"}, length, {})
-    found = list(slow_links(beside_peers(groups), [process], Groups(lambda query, values: pa.table({"run": []}))))
-    assert [row["total_ns"] for row in found] == [16_000] * fires
 
 
 def test_slow_groups_come_first() -> None:

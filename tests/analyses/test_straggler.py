@@ -118,28 +118,22 @@ def test_the_late_rank_has_what_all_groups_wait_and_the_slow_link_nothing(shared
     ranks of the other tensor groups wait that rest (in the first step 250 us), each for the rank that the late one held up."""
     with nl.open(shared("held-up", _simulate) / "store") as store:
         rows = {row["rank"]: row for row in store.view("straggler").to_pylist() if row["rank"] is not None}
-        first = store.view("findings").to_pylist()[0]
     alone = 250_000 + 11 * (250_000 - 180_000)
     later = 21 * alone
     assert abs(rows[JOB.late]["propagated_wait_ns"] - later) < 12 * 21 * 3_000
     assert abs(rows[JOB.late]["others_wait_ns"] - (12 * 6 * 250_000 + alone + later)) < 12 * 28 * 3_000
     assert sum(row["propagated_wait_ns"] for rank, row in rows.items() if rank != JOB.late) < 0.001 * later
-    assert (first["rule"], first["rank"], first["total_ns"]) == ("straggler", JOB.late, rows[JOB.late]["others_wait_ns"])
-    assert "12 times in tensor group 3," in first["what"] and "ms of that wait is knock-on delay" in first["what"]
 
 
 def test_the_group_with_the_slow_link_is_named_and_no_other(shared: Shared) -> None:
     """180 us more than the 60 us of the other data-parallel groups, in each of the 12 steps; the late rank slows no group."""
     with nl.open(shared("held-up", _simulate) / "store") as store:
         rows = store.view("communicator_summary").to_pylist()
-        found = [row for row in store.view("findings").to_pylist() if row["rule"] == "slow_link"]
     slow = [row for row in rows if row["verdict"] != "as its peers"]
     assert [(row["members"], row["verdict"], row["ranks"], row["group_size"], row["calls"], row["peers"]) for row in slow] == [
         ("5 to 29 by 8", "slow", 4, 4, 12, 7)]
     assert (slow[0]["transfer_ns"], slow[0]["peers_ns"], slow[0]["excess_ns"]) == (240_000, 60_000, 12 * 180_000)
     assert len(rows) == 32 // 8 + 8
-    assert [(row["who"], row["total_ns"]) for row in found] == [("data group 10 (ranks 5 to 29 by 8)", 4 * 12 * 180_000)]
-    assert "takes 4.0 times as long as that of the 7 other groups of its size" in found[0]["what"]
 
 
 def test_without_a_common_clock_what_ranks_waited_and_caused_is_unknown(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from nsightlens.html_report.overview import overview
-from tests.finding_rows import ROW as FINDING
-from tests.finding_rows import findings
 
+FINDING: dict[str, Any] = {
+    "run": "r", "tool": "nsys", "cause": "API calls", "subject": "cudaMalloc", "who": "rank 3", "total_ns": 1_500_000_000,
+    "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": None, "what": "it waits", "action": "wait less",
+    "against": None, "confidence": "high", "command": ["show", "cuda_api_summary"]}
 NONE: dict[str, list[dict[str, Any]]] = {
     "profile_overview": [], "diagnostic_summary": [], "verdict": [], "findings": [], "busy_time": [],
     "gpu_summary": [], "step_breakdown": []}
@@ -16,22 +18,29 @@ NONE: dict[str, list[dict[str, Any]]] = {
 def test_the_verdict_is_that_of_the_first_tool() -> None:
     rows = [{"run": "r", "tool": tool, "kind": kind, "text": f"{tool} {kind}"}
             for tool in ("nsys", "kineto") for kind in ("verdict", "finding")]
-    found = overview("r", NONE | {"verdict": rows, "findings": [FINDING, FINDING | {"rank": 5}]})
+    found = overview("r", NONE | {"verdict": rows, "findings": [FINDING, FINDING | {"tool": "kineto"}]})
     assert found.verdict == ("nsys verdict",)
-    assert [finding.who for finding in found.findings] == ["rank 3", "rank 5"]
+    assert [card.row["tool"] for card in found.findings] == ["nsys"]
 
 
 def test_findings_of_other_runs_are_theirs() -> None:
-    assert overview("s", NONE | {"findings": [FINDING]}).findings == ()
+    verdict = {"run": "s", "tool": "nsys", "kind": "verdict", "text": "computing"}
+    assert overview("s", NONE | {"verdict": [verdict], "findings": [FINDING]}).findings == ()
 
 
-def test_one_finding_for_processes_that_share_a_finding() -> None:
-    rows = [FINDING | {"rule": "copies", "rank": rank, "process_id": f"p:{rank}", "share_pct": pct}
-            for rank, pct in ((0, 20.0), (1, 30.0), (2, 30.0))]
-    of_tools, = findings(*rows, rows[0] | {"tool": "nsys", "share_pct": 12.0})
-    assert (of_tools.tool, of_tools.others, of_tools.who) == ("nsys", ("kineto",), "rank 0")
-    of_ranks, = findings(*rows)
-    assert of_ranks.who == "ranks 0-2" and of_ranks.figures == ("1.500 s of 5.000 s each", "20.0 to 30.0 %", "limit 5 %")
+def test_a_card_has_its_time_its_whole_and_what_can_be_won() -> None:
+    """Start-up is no part of a window: it has no whole."""
+    verdict = {"run": "r", "tool": "nsys", "kind": "verdict", "text": "computing"}
+    start_up = FINDING | {"of_ns": None, "share_pct": None}
+    cards = overview("r", NONE | {"verdict": [verdict], "profile_overview": [_profile("r"), _profile("s")], "findings": [
+        FINDING, FINDING | {"winnable_ns": 2_000_000}, start_up]}).findings
+    assert [card.figures for card in cards] == [
+        ("1.500 s of 5.000 s", "30.0 %"), ("1.500 s of 5.000 s", "30.0 %", "2.000 ms to win"), ("1.500 s",)]
+    assert {str(card.command) for card in cards} == {"nsightlens show cuda_api_summary --run r"}
+
+
+def _profile(run: str) -> dict[str, Any]:
+    return {"run": run, "simulated": False, "tool": None}
 
 
 def test_tiles_are_of_one_tool_and_range_over_its_gpus() -> None:

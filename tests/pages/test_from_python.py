@@ -104,7 +104,7 @@ def test_findings_name_calls_of_python(store: nl.Store) -> None:
     commands = store.view("findings")
     assert all(text.startswith("nsightlens ") for text in commands["more"].to_pylist())
     assert 'store.view(&quot;' in nl.show(commands)._repr_html_() and "nsightlens show" not in nl.show(commands)._repr_html_()
-    assert "nsightlens show" not in repr(nl.show(commands.select(["rule", "more", "command"])))
+    assert "nsightlens show" not in repr(nl.show(commands.select(["cause", "more", "command"])))
 
 
 @pytest.mark.parametrize("width", [80, 120])

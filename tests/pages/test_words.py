@@ -6,64 +6,32 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import click
 import pytest
 
 import nsightlens as nl
-from nsightlens.html_report.overview import overview
-from nsightlens.pages import findings_page, section
-from nsightlens.pages.asked import Page
+from nsightlens.html_report.overview import Overview, overview
+from nsightlens.pages import section
 from nsightlens.pages.page import Renderer
 from nsightlens.pages.section import Line, Section
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.text import parts
-from nsightlens.views.finding import Finding
-from tests.finding_rows import ROW, findings
 
 if TYPE_CHECKING:
     from nsightlens.terminal.text import Text
 
-SENTENCES = ("what", "evidence", "why", "against")
-ROWS: list[dict[str, Any]] = [
-    ROW | {"evidence": "it arrived last in 5 of 8 matched collectives; its host is late"},
-    *(ROW | {"rule": "headroom", "rank": rank, "subject": subject, "what": f"the kernel {subject} runs at 2{rank} % of its roof",
-             "command": ["show", "headroom"]} for rank in (0, 1) for subject in ("a", "b")),
-    *(ROW | {"rule": "api_call", "rank": rank, "subject": "cudaMalloc", "what": f"the GPU idles in cudaMalloc ({rank} calls)",
-             "command": ["show", "cuda_api_summary"]} for rank in (0, 1)),
-    ROW | {"rule": "profiler", "rank": None, "subject": "kineto", "what": "kineto itself held up threads",
-           "command": ["show", "profiler_share"]},
-    ROW | {"rule": "host", "rank": 0, "what": "the GPU idles",
-           "command": ["show", "critical_path", "--rank=0", "--sort=-duration_ns"]},
-]
+SENTENCES = ("subject", "what", "action", "against")
+CAUSES = ("late rank", "API calls", "computing")
+ROWS: list[dict[str, Any]] = [{
+    "run": "r", "tool": "nsys", "cause": cause, "subject": "cudaMalloc", "who": "rank 3", "total_ns": 1_500_000_000,
+    "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": 7, "what": "in 3 gaps, cudaMalloc", "action": "wait less",
+    "against": None, "confidence": "high", "command": ["show", "cuda_api_summary"]} for cause in CAUSES]
 
 
 def _changed(sentence: str | None) -> str | None:
     """Return a sentence of which every word is another one, and every sign is gone."""
     return None if sentence is None else " ".join(f"w{word[::-1]}" for word in re.findall(r"\w+", sentence))
-
-
-def _facts(found: list[Finding]) -> list[tuple[object, ...]]:
-    names = "cause", "subject", "tool", "others", "who", "ranks", "processes", "figures", "amount", "command"
-    return [tuple(getattr(finding, name) for name in names) for finding in found]
-
-
-@pytest.mark.parametrize("runs", [("r",), ("r", "other run")])
-def test_findings_are_grouped_and_named_by_values(runs: tuple[str, ...]) -> None:
-    other = [row | {name: _changed(row[name]) for name in SENTENCES} for row in ROWS]
-    assert _facts(findings(*ROWS, runs=runs)) == _facts(findings(*other, runs=runs))
-    assert len(findings(*ROWS)) == 6
-
-
-def test_the_sections_of_findings_keep_commands_and_figures() -> None:
-    ours, theirs = (_of_findings([row | {name: said(row[name]) for name in SENTENCES} for row in ROWS])
-                    for said in (lambda text: text, _changed))
-    assert [one.commands for one in ours] == [one.commands for one in theirs] and len(ours[1].commands) == 6
-    figures = [figure for finding in findings(*ROWS) for figure in finding.figures]
-    for sections in (ours, theirs):
-        drawn = " ".join(" ".join(map(click.unstyle, Renderer(lambda command: "?", 10_000).drawn(sections))).split())
-        assert all(figure in drawn for figure in figures) and drawn.count("?") == 6
 
 
 def test_a_report_keeps_its_findings_and_their_commands() -> None:
@@ -73,23 +41,12 @@ def test_a_report_keeps_its_findings_and_their_commands() -> None:
     ours, theirs = (overview("r", answers | {
         "findings": [row | {name: said(row[name]) for name in SENTENCES} for row in ROWS],
         "verdict": [bounds | {"text": said(bounds["text"])}]}) for said in (lambda text: text, _changed))
-    assert _facts(list(ours.findings)) == _facts(list(theirs.findings)) and len(ours.verdict) == len(theirs.verdict) == 1
+    assert _facts(ours) == _facts(theirs) and [cause for cause, *_ in _facts(ours)] == [*CAUSES]
+    assert len(ours.verdict) == len(theirs.verdict) == 1
 
 
-def _of_findings(rows: list[dict[str, Any]]) -> list[Section]:
-    class Asked(Page):
-        def ask(self, view: str, **parameters: object) -> list[dict[str, Any]]:
-            return rows if view == "findings" else []
-
-        def note(self, view: str, *texts: str) -> str:
-            return ""
-
-    class Runs:
-        def values_of(self, column: str) -> list[str]:
-            return ["r"]
-
-    asked = Asked(cast(nl.Store, Runs()), "r", {})
-    return [made for part in (findings_page.verdict, findings_page.findings) for made in part(asked)]
+def _facts(found: Overview) -> list[tuple[object, ...]]:
+    return [(card.row["cause"], card.row["who"], card.figures, card.command) for card in found.findings]
 
 
 def _in_other_words(text: Text) -> Text:

@@ -20,7 +20,7 @@ from nsightlens.pages import runs_page
 from nsightlens.store.filter_values import listed
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.text import joined, written
-from nsightlens.views.finding import command_of
+from nsightlens.views.run_command import command_of
 from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.terminal.pasted import CANARY, NAMES, SHELLS, between, every_shell, paste
@@ -222,7 +222,7 @@ def plain_command(name: str) -> str:
 
 @pytest.mark.long
 def test_the_commands_of_the_report_and_of_python(tmp_path: Path) -> None:
-    capture = kineto(tmp_path / "a.json")
+    capture = kineto(tmp_path / "a.json", [("k", 1000.0, 5000.0), ("k", 20_000.0, 5000.0)])
     with nl.ingest(capture, tmp_path / "store", run=HARD, jobs=1) as store:
         command = Question("kernel_summary", parameters={"x": HARD}).command(store, [HARD, "b"])
         assert paste(command, tmp_path, "sh") == [

@@ -52,7 +52,7 @@ def test_requires_names_what_the_queries_name(name: str) -> None:
     view = registry.analyses()[name]
     imported = [file.read_text(encoding="utf-8") for file in signature.imports(view) if file.parent.name in ROOMS]
     named = {word for source in (view.source, *imported) for query in _queries(source) for word in _named(query)}
-    assert set(view.requires) == named - set(view.optional), f"{view.place}: its @requires, and FROM and JOIN of its queries"
+    assert set(view.requires) == named, f"{view.place}: its @requires, and FROM and JOIN of its queries"
     assert len(view.requires) == len(set(view.requires))
 
 
@@ -66,6 +66,4 @@ def test_an_analysis_asks_for_nothing_else(name: str, two_runs: Store) -> None:
         return two_runs._ask(query, values)
 
     analyses.run(view, {}, ask)
-    known = registry.analyses()
-    optional = {required for other in view.optional if other in known for required in known[other].requires}
-    assert asked and asked <= {*view.requires, *optional}
+    assert asked and asked <= set(view.requires)

@@ -38,7 +38,7 @@ def _changed(before: dict[str, str], views: dict[str, View] = EVERY) -> set[str]
 
 def _standing_on(name: str) -> set[str]:
     found = {name}
-    while more := {other for other, view in EVERY.items() if found & {*view.requires, *view.optional}} - found:
+    while more := {other for other, view in EVERY.items() if found & set(view.requires)} - found:
         found |= more
     return found
 
@@ -55,12 +55,9 @@ def test_the_text_of_a_view_changes_what_stands_on_it(name: str) -> None:
     assert _changed(signature.signatures(EVERY), {**EVERY, name: edited}) == _standing_on(name)
 
 
-_OPTIONAL = {name for name, view in EVERY.items() if "headroom" in EVERY.keys() & {*view.optional}}
-
-
 @pytest.mark.parametrize(("file", "changed"), [
-    ("analyses/_walk.py", {"critical_path", "critical_path_summary", "findings", "headroom"}),
-    ("op_cost/contractions.py", {"shape_work", "shape_agreement", "headroom", "true_roofline"} | _OPTIONAL),
+    ("analyses/_walk.py", {"critical_path", "critical_path_summary", "headroom"}),
+    ("op_cost/contractions.py", {"shape_work", "shape_agreement", "headroom", "true_roofline"}),
     ("matching/collectives.py", {"collective_coverage", "collective_match", "communicator_summary", "findings", "rank_clock",
                                  "rank_skew", "straggler", "time_tree", "verdict"}),
     ("plots/frame.py", set()),

@@ -1,7 +1,7 @@
 -- How long the GPU idled during the calls of each function of the CUDA or HIP API, per process: their lengths without the union of
 -- the GPU work of the process. A call within another one of its thread is part of that. A sweep over the starts and ends of work
 -- and calls: the idle time up to each edge is summed; what fell on a call is the difference of its two edges, and what fell on
--- all calls of a function the sum over their edges. findings has its rule api_call from here.
+-- all calls of a function the sum over their edges.
 -- @scope profile
 -- @requires _gpu_work, api_calls
 -- @column profile_id    Profile.

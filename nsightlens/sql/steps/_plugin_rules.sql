@@ -1,4 +1,4 @@
--- The rules of the TensorBoard plugin: what recommendations has of them, and findings. The texts are there.
+-- The rules of the TensorBoard plugin: what recommendations has of them.
 -- @scope run
 -- @requires execution_summary, _gpu_load, gpu_summary, memory_peak, _operators, processes, ranges
 -- @column run           Run.

@@ -1,0 +1,159 @@
+"""What goes with a finding: who has it, what was seen, how sure it is, what speaks against it, and the command for more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED
+from nsightlens.diagnosis.findings import Finding, findings
+from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.tree import Tree
+from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Verdict, sums
+from nsightlens.diagnosis.working import Piece
+from nsightlens.terminal.command import Command
+from nsightlens.views.figures import counted, duration, spans
+
+_SURE = ("low", "medium", "high")
+_LESS_SURE = {"host code": 2, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1, "pause": 1}
+"""By how much a cause is less sure than a time that was seen: what it comes from, or what it can give back, is inferred."""
+_OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill")
+"""Causes that are work of the GPU; of the others, a profiler that slows the host is a part."""
+_DOUBTS = (BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED)
+"""Conditions after whose failure the causes of idle time are less sure."""
+_LEAVES = {"host code": "unknown"}
+_ONCE = "It is paid once: a longer run hides it."
+_AGAINST = {
+    "late rank": "A profiler may slow one host more than others.",
+    COMMUNICATION: "It includes waits for late ranks where collectives could not be matched.",
+    COPIES: "If every step needs new data, copies can only be hidden, and only while kernels run.",
+    "data loader": "More workers help only until CPU cores or storage are saturated.",
+    "API calls": "A profiler slows each call.",
+    "waiting": "What is launched next may depend on the result.",
+    "operators": "Without a profiler, launches may be fast enough.",
+    "launching": "Without a profiler, launches may be fast enough.",
+    "first use": _ONCE, "compiling": _ONCE, "recording graphs": _ONCE, START_UP: _ONCE,
+    "pause": "What the host did in them was not recorded.",
+    "host code": "What the host did was not recorded.",
+    "FP32": "Lower precision may cost accuracy; that a kernel uses no tensor cores is read from its name.",
+    "low fill": "Work of other streams or processes may fill the other SMs.",
+    COMPUTING: "A kernel near its roof gives nothing back.",
+}
+_HIDDEN_RANKS = "A rank that was not captured may be the late one."
+_COMMANDS = {
+    "late rank": Command("compare ranks"), COMPUTING: Command("plan-ncu"),
+    COMMUNICATION: Command("show", ("comm_compute_overlap",)), COPIES: Command("show", ("memory_op_summary",)),
+    "data loader": Command("show", ("step_breakdown",)), "API calls": Command("show", ("cuda_api_summary",)),
+    "launching": Command("show", ("launch_statistics",)), "FP32": Command("show", ("kernel_view",)),
+    "low fill": Command("show", ("kernel_by_config",)), "ranges": Command("show", ("idle_by_range",)),
+    "operators": Command("show", ("idle_by_range",)), "MPI": Command("show", ("mpi_call_summary",)),
+    "OS calls": Command("show", ("os_call_summary",)), START_UP: Command("show", ("time_tree",)),
+}
+_MORE = Command("show", ("idle_causes",))
+"""The command for the other causes: those of idle time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A finding with what goes with it. ranks: those that have it, unknown ones left out; who: the same as people say it.
+
+    seen, against: '' where nothing is known.
+    """
+
+    finding: Finding
+    ranks: tuple[int, ...]
+    who: str
+    seen: str
+    confidence: str
+    against: str
+    command: Command
+
+
+def evidence(judged: Judged) -> list[Evidence]:
+    """Return all findings of a run, in their order; none where there is no timeline to judge."""
+    verdict = judged.verdict
+    if verdict is None:
+        return []
+    every = findings(verdict)
+    of_trees = [(tree, findings(replace(verdict, sums=sums([tree]), waiting=None))) for tree in verdict.sums.trees]
+    alike = Counter(finding.cause for finding in every)
+    return [_evidence(judged, verdict, finding, _holders(finding, alike[finding.cause] == 1, of_trees)) for finding in every]
+
+
+def _evidence(judged: Judged, verdict: Verdict, finding: Finding, holders: Sequence[Tree]) -> Evidence:
+    late = verdict.waiting.late if finding.cause == "late rank" and verdict.waiting else None
+    ranks = tuple(sorted(late or {tree.rank for tree in holders if tree.rank is not None}))
+    return Evidence(finding, ranks, _who(ranks, len(holders), verdict), "; ".join(_seen(verdict, finding)),
+                    _confidence(judged, finding), _against(judged, finding), _COMMANDS.get(finding.cause, _MORE))
+
+
+def _holders(finding: Finding, alone: bool, of_trees: Sequence[tuple[Tree, list[Finding]]]) -> list[Tree]:
+    """Return the trees in which it is a finding, too. alone: whether the run has no other of its cause."""
+    return [tree for tree, those in of_trees
+            if any(each.cause == finding.cause and (alone or each.subject == finding.subject) for each in those)]
+
+
+def _who(ranks: Sequence[int], holders: int, verdict: Verdict) -> str:
+    trees = verdict.sums.trees
+    if len(ranks) > 1 and set(ranks) == {tree.rank for tree in trees}:
+        return "all ranks"
+    if ranks:
+        return f"rank{'s' * (len(ranks) > 1)} {spans(map(str, ranks))}"
+    return f"{holders} of {len(trees)} GPUs" if holders and len(trees) > 1 else ""
+
+
+def _confidence(judged: Judged, finding: Finding) -> str:
+    doubts = _LESS_SURE.get(finding.cause, 0)
+    if finding.cause not in _OF_WORK:
+        doubts += judged.tool == "kineto" or any(condition.code in _DOUBTS for condition in judged.conditions)
+    return _SURE[max(0, len(_SURE) - 1 - doubts)]
+
+
+def _against(judged: Judged, finding: Finding) -> str:
+    failed = {condition.code for condition in judged.conditions}
+    said = [_AGAINST.get(finding.cause, "")]
+    if finding.cause not in _OF_WORK and judged.tool == "kineto":
+        said.append("Kineto slows the host.")
+    if finding.cause not in _OF_WORK and OVERHEAD in failed:
+        said.append("Of it, some is the profiler's own time.")
+    if finding.cause in ("late rank", COMMUNICATION) and RANKS in failed:
+        said.append(_HIDDEN_RANKS)
+    return " ".join(filter(None, said))
+
+
+def _seen(verdict: Verdict, finding: Finding) -> Iterator[str]:
+    """Yield what is known of it, beside its time: how often, in what, and how few gaps hold half of it."""
+    found, waiting = verdict.sums, verdict.waiting
+    if finding.cause == "late rank" and waiting:
+        yield f"ranks wait {duration(waiting.waited_ns)} for one another"
+    elif finding.cause == "FP32":
+        yield from _of_pieces([piece for piece in found.pieces[COMPUTING] if piece.plain], "kernel", finding)
+    elif finding.cause == COMMUNICATION:
+        yield from _of_pieces(found.pieces[COMMUNICATION], "kernel", finding)
+    elif finding.cause in (COMPUTING, COPIES):
+        yield from _of_pieces([piece for piece in found.pieces[finding.cause] if finding.subject in (piece.name, piece.key)],
+                              "kernel" if finding.cause == COMPUTING else "memory operation", finding)
+    elif finding.cause == START_UP:
+        yield found.leaves[START_UP][0].cause
+    else:
+        cause = _LEAVES.get(finding.cause, finding.cause)
+        yield from (said for leaf in found.leaves[IDLE] if leaf.cause == cause for said in _of_leaf(leaf, finding))
+
+
+def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator[str]:
+    """Yield how many there are, of which memory, and the name of the largest."""
+    if pieces:
+        yield counted(sum(piece.count for piece in pieces), what)
+        yield from (f"{piece.memory} memory" for piece in pieces[:1] if piece.memory)
+        yield from (f"mostly {piece.name}" for piece in pieces[:1] if finding.subject not in (piece.name, piece.key))
+
+
+def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
+    """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
+    of = "" if leaf.ns == finding.ns else f"{duration(leaf.ns)} with others of its kind, in "
+    yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"
+    others = [name for name, _ in leaf.names[:3] if name and name != finding.subject]
+    if others:
+        yield f"beside it {', '.join(others[:2])}" if finding.subject else f"mostly {', '.join(others[:2])}"
