@@ -8,8 +8,8 @@ ranks), else by their size. Conditions are what a capture must fulfil for its ti
 @topic steps
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
 @requires memory_ops
-@requires advice, synchronizations
-@requires mpi_calls, os_calls, overheads, processes, profiles, range_projections, ranges
+@requires advice, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
+@requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
 @first kind, cause, text, total_ns, share_pct
@@ -38,7 +38,7 @@ import pyarrow as pa
 from nsightlens.analyses import Ask
 from nsightlens.analyses._judged import judgements
 from nsightlens.diagnosis import words
-from nsightlens.diagnosis.findings import findings
+from nsightlens.diagnosis.findings import findings, of_counters
 from nsightlens.diagnosis.judged import Judged
 
 _MOST = 3
@@ -56,13 +56,13 @@ def analyse(ask: Ask) -> pa.Table:
 
 def _rows(found: Judged) -> Iterator[dict[str, Any]]:
     where = {"run": found.run, "tool": found.tool}
-    lead = found.verdict.lead if found.verdict else None
+    ns, of_ns = _lead(found)
     yield where | {
-        "place": 0, "kind": "verdict", "cause": found.cause, "subject": _subject(found), "total_ns": lead.ns if lead else None,
-        "of_ns": lead.of_ns if lead else None, "share_pct": _rounded(lead.share_pct if lead else None), "winnable_ns": None,
+        "place": 0, "kind": "verdict", "cause": found.cause, "subject": _subject(found), "total_ns": ns, "of_ns": of_ns,
+        "share_pct": _rounded(100 * ns / of_ns if ns is not None and of_ns else None), "winnable_ns": None,
         "text": words.first(found)}
-    said = findings(found.verdict)[:_MOST] if found.verdict else []
-    whole = found.sums.whole_ns if found.sums else None
+    said = (findings(found.verdict) if found.verdict else of_counters(found.counters) if found.counters else [])[:_MOST]
+    whole = found.sums.whole_ns if found.sums else found.counters.of_ns if found.counters else None
     for place, finding in enumerate(said, 1):
         inside = whole if finding.cause != "start-up" else None
         yield where | {
@@ -74,6 +74,13 @@ def _rows(found: Judged) -> Iterator[dict[str, Any]]:
         yield where | {
             "place": place, "kind": "condition", "cause": condition.code, "subject": None, "total_ns": condition.ns or None,
             "of_ns": None, "share_pct": _rounded(condition.share_pct), "winnable_ns": None, "text": words.condition(condition)}
+
+
+def _lead(found: Judged) -> tuple[int | None, int | None]:
+    """Return the time that the verdict is about, and of what it is a part."""
+    if found.verdict:
+        return found.verdict.lead.ns, found.verdict.lead.of_ns
+    return (found.counters.kernels[0].ns, found.counters.of_ns) if found.counters else (None, None)
 
 
 def _rounded(pct: float | None) -> float | None:

@@ -1,45 +1,150 @@
-"""What ncu says of a run that only it measured: the kernel that takes most time, and the first of ncu's own rules on it."""
+"""What ncu says of a run that only it measured: kernels by time, each with what limits it, and the first of ncu's own rules."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nsightlens.diagnosis.recorded import Ask
+from nsightlens.diagnosis.recorded import Ask, Row
+from nsightlens.diagnosis.working import as_number, has_tensor_cores
+from nsightlens.names.kernel_names import labels
 
-_KERNELS = """
-SELECT short_name, kernel_key, count(*) AS launches, sum(duration_ns)::BIGINT AS ns, min(kernel_id) AS kernel_id
-FROM kernels WHERE run = $1 AND tool = 'ncu' GROUP BY short_name, kernel_key
-ORDER BY ns DESC NULLS LAST, launches DESC, kernel_key
+_NAME = 400
+"""Characters of a kernel's label: sentences show fewer."""
+_PRODUCTS = ("gemm", "convolution", "attention")
+_NO_PRODUCT = re.compile(r"gemv|gemmk1|dot_kernel|reduce|dgemm|double|f64", re.I)
+"""Names of such families that multiply no matrices, or numbers that few tensor cores take."""
+_FIGURES = ("unit_pct", "memory_pct", "dram_pct", "dram_bytes_per_s", "occupancy_pct", "max_occupancy_pct", "stall_pct", "waves")
+_KERNELS = f"""
+SELECT c.run, c.configuration_id, c.kernel_key, c.name, c.family, c.gpu, c.compute_capability, c.sm_count, c.launches,
+    c.total_ns AS ns, c.grid_x::BIGINT * c.grid_y * c.grid_z AS blocks,
+    c.block_x::BIGINT * c.block_y * c.block_z AS threads, t.tensor_cores, limited_by, unit, occupancy_limit, stall,
+    {', '.join(_FIGURES)}
+FROM _ncu_by_config AS c LEFT JOIN speed_of_light AS s ON s.configuration_id = c.configuration_id
+LEFT JOIN _tensor_core_counters AS t ON t.run = c.run AND t.kernel_key = c.kernel_key
+ORDER BY ns DESC NULLS LAST, launches DESC, c.kernel_key, c.configuration_id
 """
+# What a rule estimates to win of a kernel: of each launch its largest estimate for the whole launch, weighed by time.
 _RULES = """
-SELECT a.rule, a.message, a.estimated_speedup_pct AS pct FROM advice AS a JOIN kernels AS k
-    ON a.kernel_id = k.kernel_id AND a.profile_id = k.profile_id
-WHERE k.run = $1 AND k.tool = 'ncu' AND k.kernel_key = $2 AND a.message IS NOT NULL AND a.type IS DISTINCT FROM 'ok'
-ORDER BY pct DESC NULLS LAST, a.type = 'inf' OR a.type = 'info', a.rule LIMIT 1
+WITH own AS (
+    SELECT kernel_id, profile_id, duration_ns FROM kernels WHERE run = $1 AND tool = 'ncu' AND kernel_key = $2
+), estimated AS (
+    SELECT a.rule, o.kernel_id, any_value(o.duration_ns) AS ns, max(a.estimated_speedup_pct) AS pct,
+        arg_max(a.message, a.estimated_speedup_pct) AS message
+    FROM advice AS a JOIN own AS o ON a.kernel_id = o.kernel_id AND a.profile_id = o.profile_id
+    WHERE a.speedup_type = 'global' AND a.message IS NOT NULL GROUP BY a.rule, o.profile_id, o.kernel_id
+)
+SELECT rule, arg_max(message, pct) AS message,
+    coalesce(sum(pct * ns) / (SELECT nullif(sum(duration_ns), 0) FROM own), sum(pct) / (SELECT count(*) FROM own)) AS pct
+FROM estimated GROUP BY rule HAVING pct >= $3 ORDER BY pct DESC, rule LIMIT 1
 """
+_WORTH_PCT = 5
+"""Share of the kernel's time from which on an estimate is worth a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What ncu itself advises. speedup_pct: the share of the kernel's time that it estimates to win."""
+
+    name: str
+    message: str
+    speedup_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A kernel that ncu measured. ns: None where no time was recorded.
+
+    limit: as `limited_by` of speed_of_light, '' unknown: that of most of its time; the figures are means over that time.
+    blocks: of its largest grid; threads: of its smallest block; is_plain: a product whose tensor pipes are idle on a GPU that
+    has some.
+    """
+
+    name: str
+    ns: int | None
+    launches: int
+    limit: str
+    unit: str
+    figures: dict[str, float]
+    blocks: int | None
+    threads: int | None
+    sms: int | None
+    occupancy_limit: str
+    stall: str
+    is_plain: bool
+    capability: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The kernel that takes most of the time that ncu measured; rule and message: ncu's own, '' where it has none."""
+    """What ncu measured of a run. kernels: the most time first, then the most launches; rule: on the first of them, if any."""
 
-    name: str
-    ns: int | None
-    of_ns: int | None
-    kernels: int
-    rule: str
-    message: str
-    speedup_pct: float | None
+    kernels: tuple[Measured, ...]
+    rule: Rule | None
+
+    @property
+    def name(self) -> str:
+        """Return the kernel that takes most of the time."""
+        return self.kernels[0].name
+
+    @property
+    def of_ns(self) -> int | None:
+        """Return the time of all kernels of which it is known; None where none is."""
+        times = [kernel.ns for kernel in self.kernels if kernel.ns is not None]
+        return sum(times) if times else None
 
 
-def counters(ask: Ask, run: str) -> Counters | None:
-    """Return what ncu measured of a run; None where it measured no kernel."""
-    rows = ask(_KERNELS, [run]).to_pylist()
-    if not rows:
-        return None
-    top = rows[0]
-    times = [row["ns"] for row in rows if row["ns"] is not None]
-    rules = ask(_RULES, [run, top["kernel_key"]]).to_pylist()
-    rule = rules[0] if rules else {"rule": None, "message": None, "pct": None}
-    return Counters(top["short_name"] or top["kernel_key"] or "", top["ns"], sum(times) if times else None,
-                    sum(row["launches"] for row in rows), rule["rule"] or "", rule["message"] or "", rule["pct"])
+def counters(ask: Ask) -> dict[str, Counters]:
+    """Return what ncu measured of each run of which it measured a kernel."""
+    by_run: dict[str, list[Row]] = defaultdict(list)
+    for row in ask(_KERNELS, []).to_pylist():
+        by_run[row["run"]].append(row)
+    return {run: _counters(ask, run, rows) for run, rows in by_run.items()}
+
+
+def _counters(ask: Ask, run: str, rows: Sequence[Row]) -> Counters:
+    by_key: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_key[row["kernel_key"]].append(row)
+    named = labels({those[0]["name"] for those in by_key.values()}, _NAME)
+    found = sorted(((_measured(named[those[0]["name"]], those), key) for key, those in by_key.items()),
+                   key=lambda pair: (pair[0].ns is None, -(pair[0].ns or 0), -pair[0].launches, pair[1]))
+    rules = ask(_RULES, [run, found[0][1], _WORTH_PCT]).to_pylist()
+    rule = Rule(rules[0]["rule"] or "", rules[0]["message"], rules[0]["pct"]) if rules else None
+    return Counters(tuple(kernel for kernel, _ in found), rule)
+
+
+def _measured(name: str, rows: Sequence[Row]) -> Measured:
+    """Return a kernel from its launch configurations."""
+    by_limit: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_limit[row["limited_by"] or ""].append(row)
+    limit, those = max(by_limit.items(), key=lambda item: (_weight(item[1]), item[0]))
+    largest = max(those, key=lambda row: _weight([row]))
+    known = [row["ns"] for row in rows if row["ns"] is not None]
+    return Measured(
+        name, sum(known) if known else None, sum(row["launches"] for row in rows), limit, largest["unit"] or "",
+        {figure: mean for figure in _FIGURES if (mean := _mean(figure, those)) is not None},
+        max((row["blocks"] for row in those if row["blocks"]), default=None),
+        min((row["threads"] for row in those if row["threads"]), default=None), largest["sm_count"],
+        largest["occupancy_limit"] or "", largest["stall"] or "", _is_plain(largest), as_number(rows[0]["compute_capability"]))
+
+
+def _weight(rows: Sequence[Row]) -> tuple[int, int]:
+    return sum(row["ns"] or 0 for row in rows), sum(row["launches"] for row in rows)
+
+
+def _mean(figure: str, rows: Iterable[Row]) -> float | None:
+    """Return the mean of a figure over the time of the rows that have it; over their launches where no time is known."""
+    known = [(row[figure], row["ns"] or 0, row["launches"]) for row in rows if row[figure] is not None]
+    place = 1 if any(ns for _, ns, _ in known) else 2
+    whole = sum(each[place] for each in known)
+    return sum(each[0] * each[place] for each in known) / whole if whole else None
+
+
+def _is_plain(row: Row) -> bool:
+    """Return whether a product of matrices left the tensor pipes idle, by the counters, on a GPU that has tensor cores."""
+    return (row["tensor_cores"] is False and row["family"] in _PRODUCTS and row["unit"] != "FP64"
+            and not _NO_PRODUCT.search(row["kernel_key"]) and has_tensor_cores("cuda", row["gpu"], row["compute_capability"]))

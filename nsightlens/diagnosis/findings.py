@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from nsightlens.diagnosis.counters import Counters, Measured
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
 _LARGE_PCT = 30
-_SMALL_NS = 20_000
+_SMALL_PCT = 50
+_FIRST_TF32 = 8.0
+"""Compute capability from which on tensor cores take TF32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,8 @@ class Finding:
     ns: int
     action: str
     winnable_ns: int | None = None
+    others: int = 0
+    """How many more it is about than the subject."""
 
 
 def findings(verdict: Verdict) -> list[Finding]:
@@ -102,16 +108,80 @@ def plain_ns(sums: Sums) -> int:
     return sum(piece.ns for tree in sums.trees if tree.tensor_cores for piece in tree.computing if piece.plain)
 
 
+def _of_fill(sums: Sums) -> Iterator[Finding]:
+    """Yield the kernel that fills less than half of the SMs for longest, over all trees."""
+    alike: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for tree in sums.trees:
+        if tree.low_fill and tree.sms:
+            name, ns, blocks = tree.low_fill
+            alike[name].append((ns, blocks, tree.sms))
+    if alike:
+        name, those = max(alike.items(), key=lambda item: (sum(ns for ns, *_ in item[1]), item[0]))
+        yield Finding("low fill", name, sum(ns for ns, *_ in those),
+                      f"fill {max(blocks for _, blocks, _ in those)} of {min(sms for *_, sms in those)}")
+
+
 def _of_computing(sums: Sums) -> Iterator[Finding]:
     plain = plain_ns(sums)
     if plain:
         capable = [tree.capability for tree in sums.trees if tree.tensor_cores and tree.capability]
-        yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= 8 else "amp")
-    for tree in sums.trees[:1]:
-        if tree.low_fill:
-            name, ns, blocks = tree.low_fill
-            yield Finding("low fill", name, ns, f"fill {blocks} of {tree.sms}")
+        yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp")
+    yield from _of_fill(sums)
+    faulting = [piece for tree in sums.trees for piece in tree.faulting]
+    if faulting:
+        top, others = max(faulting, key=lambda piece: piece.ns), len({piece.key for piece in faulting}) - 1
+        yield Finding("page faults", top.name, sum(piece.ns for piece in faulting), "migrate", others=others)
     for piece in sums.pieces[COMPUTING][:1]:
         is_large = 100 * piece.ns >= _LARGE_PCT * sums.branches[COMPUTING]
         if is_large and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
             yield Finding(COMPUTING, piece.name, piece.ns, "measure")
+
+
+_MEMORY = {"DRAM": "fewer bytes", "memory": "memory parts", "L2": "reuse", "L1/TEX": "wider loads", "LSU": "wider loads"}
+_SMS = {"FP64": "single precision", "SM": "parts"}
+"""What to do about a unit that is at its peak."""
+_RESOURCES = {"registers": "registers", "shared memory": "shared memory", "blocks": "larger blocks"}
+"""What to use less of where it keeps warps few."""
+
+
+def of_counters(counters: Counters) -> list[Finding]:
+    """Return the findings of a run that only ncu measured: what limits its kernels, and what its rules would win."""
+    whole = counters.of_ns or 0
+    alike: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for kernel in counters.kernels:
+        if kernel.ns and 100 * kernel.ns >= _WORTH_PCT * whole:
+            for finding in _of_kernel(kernel, kernel.ns):
+                alike[finding.cause, finding.action].append(finding)
+    found = [replace(those[0], ns=sum(finding.ns for finding in those), others=len(those) - 1) for those in alike.values()]
+    top, rule = counters.kernels[0], counters.rule
+    if rule and top.ns:
+        found.append(Finding("ncu rule", rule.name, top.ns, "rule", round(rule.speedup_pct * top.ns / 100)))
+    found.sort(key=lambda finding: -(finding.ns if finding.winnable_ns is None else finding.winnable_ns))
+    return found
+
+
+def _of_kernel(kernel: Measured, ns: int) -> Iterator[Finding]:
+    if kernel.is_plain:
+        able = kernel.capability is not None and kernel.capability >= _FIRST_TF32
+        yield Finding("tensor cores", kernel.name, ns, "tf32 or fp16" if able else "fp16")
+    if kernel.limit == "small grid":
+        yield Finding("low fill", kernel.name, ns, "more blocks")
+    elif kernel.limit == "small blocks":
+        yield Finding("small blocks", kernel.name, ns, "larger blocks")
+    elif kernel.limit == "latency":
+        yield Finding("latency", kernel.name, ns, _against_latency(kernel))
+    elif not kernel.limit:
+        yield Finding("not measured", kernel.name, ns, "collect")
+    elif kernel.unit in _MEMORY:
+        yield Finding("memory", kernel.name, ns, _MEMORY[kernel.unit])
+    else:
+        yield Finding("compute", kernel.name, ns, _SMS.get(kernel.unit, "fewer instructions"))
+
+
+def _against_latency(kernel: Measured) -> str:
+    """Return what hides latency: by what warps wait for, else by what keeps them few."""
+    if kernel.stall == "barrier":
+        return "barriers"
+    if kernel.occupancy_limit in _RESOURCES and kernel.figures.get("max_occupancy_pct", 100) <= _SMALL_PCT:
+        return _RESOURCES[kernel.occupancy_limit]
+    return "hide" if kernel.stall else "stalls"

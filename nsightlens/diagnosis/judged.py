@@ -42,16 +42,15 @@ def judged(ask: Ask, exchanges_of: Callable[[str, str], Exchanges | None]) -> li
     by_run: dict[tuple[str, str], list[Row]] = {}
     for row in ask(_PROFILES, []).to_pylist():
         by_run.setdefault((row["run"], row["tool"]), []).append(row)
-    found = [_judged(ask, run, tool, profiles, exchanges_of) for (run, tool), profiles in by_run.items()
-             if tool in (*_TIMELINE, "ncu")]
+    found = [_judged(ask, run, tool, profiles, exchanges_of) for (run, tool), profiles in by_run.items() if tool in _TIMELINE]
+    of_ncu = [run for run, tool in by_run if tool == "ncu"]
+    measured = counters(ask) if of_ncu else {}
+    found += [Judged(run, "ncu", KERNEL if run in measured else NONE, [], counters=measured.get(run)) for run in of_ncu]
     return sorted(found, key=_worth)
 
 
 def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
             exchanges_of: Callable[[str, str], Exchanges | None]) -> Judged:
-    if tool == "ncu":
-        measured = counters(ask, run)
-        return Judged(run, tool, KERNEL if measured else NONE, [], counters=measured)
     found: list[Tree] = []
     hosts: list[HostOnly] = []
     failed: list[Condition] = []

@@ -68,6 +68,24 @@ _WAITING = """
 SELECT DISTINCT launch_id FROM synchronizations
 WHERE profile_id = $1 AND kind IN ('event', 'stream', 'context') AND launch_id IS NOT NULL
 """
+_FAULTS = """
+SELECT device_id, start_ns, duration_ns FROM page_faults
+WHERE profile_id = $1 AND kind = 'gpu' AND start_ns IS NOT NULL AND duration_ns > 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Times in which a GPU handled page faults of managed memory; device: a code of `Recorded.texts`."""
+
+    start: Int
+    end: Int
+    device: Int
+
+
+def no_faults() -> Faults:
+    """Return that none were recorded."""
+    return Faults(*(np.zeros(0, np.int64) for _ in Faults.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +176,7 @@ class Recorded:
     texts: list[str]
     codes: dict[str, int] = field(default_factory=dict)
     ranks: dict[int, int] = field(default_factory=dict)
+    faults: Faults = field(default_factory=no_faults)
 
     def text(self, code: int) -> str:
         """Return the text of a code; '' where it is unknown."""
@@ -196,7 +215,13 @@ def read(ask: Ask, profile: Row) -> Recorded:
         "SELECT * FROM devices WHERE profile_id = $1 AND device_id IS NOT NULL ORDER BY ALL", which).to_pylist()}
     of_os, of_mpi, of_profiler = (others.where(kinds == texts.code(kind)) for kind in ("os", "mpi", "overhead"))
     return Recorded(profile, devices, work, calls, _ranges(ask, which, texts), of_os, of_mpi, of_profiler, texts.texts,
-                    texts.codes, ranks)
+                    texts.codes, ranks, _faults(ask, which, texts))
+
+
+def _faults(ask: Ask, which: list[Any], texts: _Texts) -> Faults:
+    table = ask(_FAULTS, which)
+    start, duration = _columns(table, "start_ns", "duration_ns")
+    return Faults(start, start + duration, texts.of(table["device_id"]))
 
 
 def _columns(table: pa.Table, *names: str) -> list[Int]:

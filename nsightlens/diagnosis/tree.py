@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -52,6 +51,8 @@ class Tree:
     graphs_ns: int
     low_fill: tuple[str, int, int] | None
     """The kernel that fills less than half of the SMs for longest: its name, ns and largest grid."""
+    faulting: list[Piece]
+    """Kernels that met page faults of managed memory: their time in which the GPU handled some."""
     origin_ns: int | None
     exposed: tuple[Int, Int] = field(repr=False)
     """When communication was exposed: starts and ends."""
@@ -87,8 +88,8 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
     whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
     of_process = recorded.work.where(np.flatnonzero(whole))
-    tensor_cores = working.has_tensor_cores(recorded, work)
     profile = recorded.profile
+    tensor_cores = working.has_tensor_cores(profile["vendor"], device.get("name"), device.get("compute_capability"))
     return Tree(
         profile["run"], profile["tool"], profile["profile_id"], recorded.text(process), int(work.window[0]),
         recorded.ranks.get(process), recorded.text(int(work.device[0])), device.get("name") or "",
@@ -98,16 +99,10 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         working.copies(recorded, work, judged, parts), of_idle,
         sum(leaf.ns for leaf in of_idle if leaf.cause == "data loader"),
         start_up(recorded, of_process, judged, threads), wind_down(recorded, of_process, threads), tensor_cores,
-        device.get("sm_count"), _capability(device), _inside(work, judged, work.kind == GRAPH),
-        _low_fill(recorded, work, judged, device.get("sm_count")), profile["origin_epoch_ns"],
+        device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),
+        _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, judged, parts),
+        profile["origin_epoch_ns"],
         (parts.communication.start, parts.communication.end))
-
-
-def _capability(device: dict[str, Any]) -> float | None:
-    try:
-        return float(device["compute_capability"])
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 def _inside(work: Work, judged: Window, mask: Mask) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED, Condition
-from nsightlens.diagnosis.counters import Counters
+from nsightlens.diagnosis.counter_words import measured
 from nsightlens.diagnosis.findings import Finding, plain_ns
 from nsightlens.diagnosis.host_only import HostOnly
 from nsightlens.diagnosis.idle import Leaf
@@ -82,14 +81,37 @@ ACTIONS = {
     "tf32": "allow TF32, or use automatic mixed precision",
     "amp": "use automatic mixed precision (FP16)",
     "measure": "its limit is unknown; measure it",
+    "more blocks": "split the work into more blocks",
+    "larger blocks": "use blocks of several warps",
+    "fewer bytes": "move fewer bytes: fuse kernels, keep data in caches, or use smaller types",
+    "reuse": "reuse data in shared memory or registers",
+    "wider loads": "load wider, and reuse data in shared memory or registers",
+    "single precision": "use single precision where the result allows it",
+    "fewer instructions": "execute fewer instructions",
+    "barriers": "let fewer warps wait at a barrier: smaller blocks, or fewer barriers",
+    "registers": "use fewer registers, so that more warps hide latency",
+    "shared memory": "use less shared memory, so that more warps hide latency",
+    "collect": "profile it with ncu --section SpeedOfLight, LaunchStats and Occupancy",
+    "stalls": "what its warps wait for was not collected: ncu --section WarpStateStats",
+    "parts": "which of its pipes was not collected: ncu --section ComputeWorkloadAnalysis",
+    "memory parts": "which part of it was not collected: ncu --section MemoryWorkloadAnalysis",
+    "hide": "hide it: more warps, or more independent instructions in each thread",
+    "fp16": "use them where the numbers allow it: FP16",
+    "tf32 or fp16": "use them where the numbers allow it: TF32, BF16 or FP16",
+    "rule": "its own estimate; what it advises is in the table advice",
 }
 SUBJECTS = {
     "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
-    "FP32": "FP32 products and convolutions without tensor cores", "low fill": "{0} has too few blocks",
+    "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "pause": "Pauses of the host ({0})", "operators": "Idle while the host is in operators",
     "launching": "Idle while the host launches",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
+    "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
+    "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
+    "tensor cores": "Idle tensor cores in {0}", "ncu rule": "ncu's rule {0}",
+    "page faults": "Page faults in {0}",
+    "not measured": "Unknown limit of {0}",
 }
 """What a finding is about, by its cause; others are named by their subject."""
 
@@ -101,7 +123,8 @@ COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu")}
 def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
     named = found.subject and _DIRECTIONS.get(found.subject, _short(found.subject))
-    about = SUBJECTS.get(found.cause, "{0}").format(named or found.cause)
+    others = f" and {counted(found.others, 'other')}" if found.others else ""
+    about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}")
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
     said = action(found)
     return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
@@ -138,23 +161,6 @@ def hidden(failed: Iterable[Condition], sums: Sums) -> str:
     busy = sums.branches[COMPUTING]
     return (f"{number(missing)} of {number(launches)} launches have no kernel in the capture: computing was at least "
             f"{share(100 * busy / sums.whole_ns)} ({duration(busy)}) of {duration(sums.whole_ns)}, and the rest is not recorded.")
-
-
-def measured(counters: Counters) -> str:
-    """Return what ncu says of a run that only it measured."""
-    kernels = counted(counters.kernels, "kernel")
-    if counters.ns is None or not counters.of_ns:
-        of = ""
-    else:
-        of = f", {duration(counters.ns)} ({share(100 * counters.ns / counters.of_ns)})"
-    rule = f" ncu's own first rule on it, {counters.rule}: {_first_sentence(counters.message)}" if counters.rule else ""
-    return f"ncu measured {kernels}; most time takes {_short(counters.name)}{of}.{rule}"
-
-
-def _first_sentence(text: str) -> str:
-    plain = " ".join(re.sub(r"@url:([^:@]*):[^@]*@|@\w+:\w+:([^@]*)@", r"\1\2", text).split())
-    end = re.search(r"\.(?= |$)", plain)
-    return plain[:end.end()] if end else plain
 
 
 _CONDITIONS = {

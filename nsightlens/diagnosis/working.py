@@ -12,7 +12,7 @@ from nsightlens.diagnosis.branches import Branches
 from nsightlens.diagnosis.recorded import COMMUNICATION, COMPUTING, COPIES, Recorded, Work
 from nsightlens.diagnosis.window import Window
 from nsightlens.intervals.apart import cut
-from nsightlens.intervals.coverage import Union
+from nsightlens.intervals.coverage import Union, union
 from nsightlens.intervals.intersection import intersection
 
 _CONTRACTIONS = ("gemm", "convolution")
@@ -20,6 +20,7 @@ _FP32 = re.compile(r"sgemm|scudnn|f32f32_f32|<float|float, float|_fp32|ffma", re
 _NO_FP32 = re.compile(r"double|half|bfloat|bf16|f16|fp16|int8|gemv|gemmk1|dgemm|hgemm", re.I)
 _FIRST_TENSOR_CORES = 7.0
 """Compute capability from which on a GPU has tensor cores."""
+_TURING = 7.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ def copies(recorded: Recorded, work: Work, window: Window, branches: Branches) -
     return _pieces(recorded, work, window, branches.copies, work.branch == COPIES)
 
 
+def faulting(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
+    """Return the kernels that computed while their GPU handled page faults of managed memory: the time of that alone."""
+    own = recorded.faults.device == work.device[0]
+    handled = union(recorded.faults.start[own], recorded.faults.end[own])
+    shared = intersection(handled.start, handled.end, branches.computing.start, branches.computing.end)
+    times = Union(shared.start, shared.end, np.zeros(len(shared.start), np.int64))
+    return [piece for piece in _pieces(recorded, work, window, times, work.branch == COMPUTING) if piece.ns]
+
+
 def _pieces(recorded: Recorded, work: Work, window: Window, times: Union, mask: Mask) -> list[Piece]:
     own = work.where(np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end)))
     start = cut(own.start, own.end, np.zeros(len(own.start), np.int64))
@@ -86,14 +96,23 @@ def _is_fp32(name: str) -> bool:
     return bool(_FP32.search(name)) and not _NO_FP32.search(name)
 
 
-def has_tensor_cores(recorded: Recorded, work: Work) -> bool:
-    """Return whether the GPU is known to have tensor cores; nothing is said of GPUs of others than NVIDIA."""
-    device = recorded.devices.get(recorded.text(int(work.device[0])), {})
-    capability = device.get("compute_capability")
-    try:
-        return recorded.profile["vendor"] == "cuda" and capability is not None and float(capability) >= _FIRST_TENSOR_CORES
-    except ValueError:
+def has_tensor_cores(vendor: str | None, name: str | None, capability: str | None) -> bool:
+    """Return whether a GPU is known to have tensor cores; nothing is said of GPUs of others than NVIDIA.
+
+    Turing (compute capability 7.5) has them, but for the GTX 16, which only its name shows.
+    """
+    number = as_number(capability)
+    if vendor != "cuda" or number is None or number < _FIRST_TENSOR_CORES:
         return False
+    return number != _TURING or (name is not None and "GTX 16" not in name)
+
+
+def as_number(capability: str | None) -> float | None:
+    """Return a compute capability as a number; None where it is unknown."""
+    try:
+        return None if capability is None else float(capability)
+    except ValueError:
+        return None
 
 
 def low_fill(work: Work, window: Window, sms: int) -> Int:

@@ -13,7 +13,8 @@ from nsightlens.views.figures import MISSING, counted, duration, number, share
 _FEW = 8
 _SAID = {
     "latency": "latency: below 60 % of the peak of both, so that it mostly waits",
-    "small grid": "small grid: likewise, and its blocks do not fill the GPU once",
+    "small grid": "small grid: its blocks do not fill the GPU once, and no unit is at 60 % of its peak",
+    "small blocks": "small blocks: a warp has 32 threads, a block fewer",
     None: f"{MISSING}: the throughput of SMs or memory was not collected (ncu --section SpeedOfLight)",
 }
 """What is meant by limits that people may not know."""
@@ -32,10 +33,10 @@ def limits(rows: list[Row]) -> list[str]:
     for row in rows:
         times[row["limited_by"]] += row["total_ns"] or 0
     whole = sum(times.values())
-    if not whole or set(times) == {None}:
+    if not whole or set(times) == {None} or len(rows) == 1:
         return []
     parts = [f"{name or 'not known'} {share(100 * ns / whole)}" for name, ns in sorted(times.items(), key=lambda item: -item[1])]
-    return [f"{counted(len(rows), 'kernel')} took {duration(whole)} under ncu, limited by: {', '.join(parts)}."]
+    return [f"{counted(len(rows), 'launch configuration')} took {duration(whole)} under ncu; limits: {', '.join(parts)}."]
 
 
 def speed_of_light(asked: Page) -> list[Section]:
@@ -50,8 +51,10 @@ def speed_of_light(asked: Page) -> list[Section]:
         Column("launches", [number(row["launches"]) for row in shown], 1),
         Column("time", [duration(row["total_ns"]) for row in shown], 6),
         Column("limited by", [row["limited_by"] or MISSING for row in shown], 8, text=True),
+        Column("busiest unit", [row["unit"] or MISSING for row in shown], 7, text=True),
+        Column("at", [share(row["unit_pct"]) for row in shown], 7),
         *(Column(head, [share(row[column]) for row in shown], weight) for head, column, weight in (
-            ("SMs", "sm_pct", 7), ("memory", "memory_pct", 7), ("DRAM", "dram_pct", 4), ("occupancy", "occupancy_pct", 3))
+            ("SMs", "sm_pct", 5), ("memory", "memory_pct", 5), ("DRAM", "dram_pct", 4), ("occupancy", "occupancy_pct", 3))
           if any(row[column] is not None for row in shown)),
     )
     there = {row["limited_by"] for row in shown}

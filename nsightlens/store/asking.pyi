@@ -2434,6 +2434,7 @@ class Asking:
             duration_ns: Median duration under ncu, rounded to 1 ns.
             min_duration_ns: Shortest.
             max_duration_ns: Longest.
+            total_ns: Sum of the durations; duration_ns times launches where not every launch has one.
             duration_definition: The counter behind duration_ns.
             metrics: Median of each counter over the launches that hold it.
             metrics_min: Least value of each counter.
@@ -3825,21 +3826,32 @@ class Asking:
             run: Run.
             rank: Rank; NULL where unknown.
             name: Kernel name as ncu prints it.
-            limited_by: latency: below 60 % of both; small grid: likewise, of less than a wave of blocks; memory or
-                compute: 10 points more of that (of DRAM, where the memory system is not known); balanced: as much of
-                both; NULL: not known.
+            limited_by: small grid: fewer blocks than half of the SMs, or less than a wave, and no unit at 60 %; small
+                blocks: of fewer threads than a warp; latency: below 60 % of both; memory or compute: 10 points more
+                of that (of DRAM, where the memory system is not known; L1/TEX at 60 % while active is memory, SMs at
+                80 % are compute where memory is not known); memory and compute: as much of both; NULL: not known.
+            unit: Busiest unit of those collected: DRAM, L2, L1/TEX, LSU (loads and stores), instruction issue, a pipe
+                (FMA, FP64, ALU, tensor, ...); SM or memory where ncu does not say which of its parts.
+            unit_pct: What it used, in % of its peak.
             sm_pct: Throughput of the SMs, in % of the peak (ncu: Compute (SM) Throughput); NULL where not collected.
             memory_pct: Throughput of the memory system, caches included, in % of the peak (ncu: Memory Throughput).
             dram_pct: DRAM throughput, in % of the peak.
             l2_pct: L2 throughput, in % of the peak.
             l1_pct: L1/TEX throughput, in % of the peak, of the time in which it was active.
+            tensor_pct: Busiest tensor pipe, in % of its peak; NULL where not collected.
+            dram_bytes_per_s: What DRAM moved.
             occupancy_pct: Achieved occupancy: warps, in % of what the SMs hold, of the time in which they were
                 active.
+            max_occupancy_pct: Theoretical occupancy: what the launch allows.
+            occupancy_limit: What keeps that below 100 %: registers, shared memory, blocks or barriers; NULL where
+                nothing does.
+            stall: For what warps waited most, as ncu names it (barrier, long_scoreboard, ...), by samples or cycles.
+            stall_pct: Its share of all cycles of warps.
             waves: Waves of blocks per SM: below 1 the grid does not fill the GPU. From ncu, else from the limits of
-                occupancy; NULL where neither these nor the number of SMs are known.
+                occupancy, else from the text of ncu's rule; NULL where none of these is known.
             launches: Launches measured, over all reports.
             duration_ns: Median duration under ncu, rounded to 1 ns.
-            total_ns: duration_ns times launches.
+            total_ns: Sum of the durations; duration_ns times launches where not every launch has one.
             grid: Grid size.
             block: Block size.
             configuration_id: Configuration; key of ncu_by_config.

@@ -12,6 +12,13 @@ from tests.places import ROOT
 DATA = ROOT.parent / "shared" / "data"
 VERDICTS = DATA / "oracle" / "verdicts.tsv"
 Row = dict[str, str]
+CAUSES = {
+    "tensor_cores_unused": {"FP32", "tensor cores"}, "low_fill": {"low fill", "small blocks"}, "memory_bound": {"memory"},
+    "latency_bound": {"latency"}, "launch_bound": {"launching", "operators", "host"}, "one_pause": {"pause", "host"},
+    "sync_call": {"waiting", "API calls"}, "data_loader": {"data loader", "input"}, "straggler": {"late rank"},
+    "copies": {"copies"}, "startup": {"start-up"},
+}
+"""Which causes of a verdict or its findings stand for a word of the column detail."""
 
 _UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1.0}
 _FIGURE = re.compile(r"(\d[\d,]*(?:\.\d+)?) ?(ns|us|µs|ms|s|%)(?!\w)")
@@ -28,8 +35,18 @@ def rows() -> list[Row]:
 
 
 def is_counted(row: Row) -> bool:
-    """Return whether a row is one of those that must be right: sure, informative, and no ncu report."""
-    return row["certainty"] == "sure" and row["informative"] == "y" and not row["tool"].startswith("ncu")
+    """Return whether a row is one of those that must be right: sure, and informative."""
+    return row["certainty"] == "sure" and row["informative"] == "y"
+
+
+def details(row: Row) -> set[str]:
+    """Return the words of a row's detail that a cause stands for."""
+    return CAUSES.keys() & set(re.findall(r"\w+", row["detail"]))
+
+
+def unsaid(row: Row, causes: set[str]) -> set[str]:
+    """Return the words of a row's detail that no cause of the verdict and its findings stands for."""
+    return {word for word in details(row) if not CAUSES[word] & causes}
 
 
 def first_sentences(page: str) -> str:

@@ -11,6 +11,7 @@ from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.findings import findings
 from nsightlens.diagnosis.idle import Leaf, Outside
 from nsightlens.diagnosis.ranks import Exchanges, waiting, winnable
+from nsightlens.diagnosis.recorded import Faults
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import judge, sums
 from nsightlens.diagnosis.window import Window
@@ -80,3 +81,20 @@ def test_no_copy_is_to_be_made_what_it_is(call: str, memory: str, action: str) -
                    copies=[CopyPiece("HtoD", "HtoD", 5, 1, "memory", memory=memory)])
     found = findings(judge(sums([tree]), None))
     assert [one.action for one in found if one.cause == "API calls"] == [action]
+
+
+def test_kernels_are_charged_the_time_in_which_their_gpu_handles_page_faults() -> None:
+    """Faults from 5 to 15 and 12 to 18 are 13 ns, of which b holds 8; none of another GPU counts, or before the window."""
+    profile = recorded([Piece(0, 10, name="a"), Piece(10, 30, name="b")])
+    gpu, other = profile.codes["gpu0"], -1
+    profile.faults = Faults(np.array([5, 12, 0, -9]), np.array([15, 18, 30, -2]), np.array([gpu, gpu, other, gpu]))
+    tree, = trees(profile, np.zeros(0, np.int64))
+    assert [(piece.key, piece.ns) for piece in tree.faulting] == [("b", 8), ("a", 5)]
+    found = next(one for one in findings(judge(sums([tree]), None)) if one.cause == "page faults")
+    assert (found.subject, found.ns, found.others, found.action) == ("b", 13, 1, "migrate")
+
+
+def test_low_fill_is_summed_over_gpus() -> None:
+    every = [replace(_tree((100, 0, 0, 0, 0)), low_fill=fill, sms=108) for fill in (("a", 40, 2), ("b", 50, 9), ("a", 30, 7))]
+    found = next(one for one in findings(judge(sums(every), None)) if one.cause == "low fill")
+    assert (found.subject, found.ns, found.action) == ("a", 70, "fill 7 of 108")

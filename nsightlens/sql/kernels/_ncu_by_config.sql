@@ -25,13 +25,14 @@
 -- @column duration_ns          Median duration under ncu, rounded to 1 ns.
 -- @column min_duration_ns      Shortest.
 -- @column max_duration_ns      Longest.
+-- @column total_ns             Sum of the durations; duration_ns times launches where not every launch has one.
 -- @column duration_definition  The counter behind duration_ns.
 CREATE VIEW _ncu_by_config AS
 WITH launch AS (
     SELECT configuration_id, run, rank, gpu, compute_capability, max(sm_count) AS sm_count, min(name) AS name,
         min(short_name) AS short_name, kernel_key, min(family) AS family, grid_x, grid_y, grid_z, block_x, block_y, block_z,
         clock_control, cache_control, summarised, max(simulated) AS simulated, CAST(sum(launches) AS BIGINT) AS launches,
-        median(duration_ns) AS median_ns, min(duration_ns) AS least_ns, max(duration_ns) AS greatest_ns
+        CASE WHEN count(duration_ns) = count(*) THEN sum(duration_ns) END AS sum_ns, median(duration_ns) AS median_ns, min(duration_ns) AS least_ns, max(duration_ns) AS greatest_ns
     FROM _ncu_launch
     GROUP BY configuration_id, run, rank, gpu, compute_capability, kernel_key, grid_x, grid_y, grid_z, block_x, block_y, block_z,
         clock_control, cache_control, summarised
@@ -54,6 +55,7 @@ SELECT configuration_id, run, rank, gpu, compute_capability, sm_count, name, sho
     CAST(round(coalesce(median_ns, time_ns, active_ns, cycles_ns)) AS BIGINT) AS duration_ns,
     CAST(round(coalesce(least_ns, time_min_ns, active_min_ns)) AS BIGINT) AS min_duration_ns,
     CAST(round(coalesce(greatest_ns, time_max_ns, active_max_ns)) AS BIGINT) AS max_duration_ns,
+    TRY_CAST(coalesce(sum_ns, duration_ns::HUGEINT * launches) AS BIGINT) AS total_ns,
     CASE WHEN coalesce(median_ns, time_ns) IS NOT NULL THEN 'gpu__time_duration.sum'
         WHEN active_ns IS NOT NULL THEN 'gpu__time_active.avg'
         WHEN cycles_ns IS NOT NULL THEN 'sm__cycles_elapsed.avg / sm__cycles_elapsed.avg.per_second' END AS duration_definition

@@ -30,6 +30,7 @@
 -- @column duration_ns          Median duration under ncu, rounded to 1 ns.
 -- @column min_duration_ns      Shortest.
 -- @column max_duration_ns      Longest.
+-- @column total_ns             Sum of the durations; duration_ns times launches where not every launch has one.
 -- @column duration_definition  The counter behind duration_ns.
 -- @column metrics              Median of each counter over the launches that hold it.
 -- @column metrics_min          Least value of each counter.
