@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nsightlens.errors import StoreError
 from nsightlens.store import no_links
-from nsightlens.terminal.quoting import quoted
+from nsightlens.terminal.quoting import Verbatim, quoted
 
 FILE = ".nsightlens-journal"
 HEADER = "journal of a writer of this nsightlens store"
@@ -60,7 +60,8 @@ class Journal:
             header, *lines = file.read().split("\n")
         if not HEADER.startswith(header):  # where the disk was full there may be a part of it
             raise StoreError(f"{self._path / FILE}: not the journal of a store", self._path,
-                             f"Move it away, or name another folder with --store {quoted(self._path / 'nsightlens-store')}")
+                             ("Move it away, or name another folder with ",
+                              Verbatim(f"--store {quoted(self._path / 'nsightlens-store')}")))
         return lines
 
     def note(self, paths: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
-from nsightlens.terminal.quoting import quoted
+from nsightlens.terminal.quoting import Verbatim, quoted
 
 _OTHER_KIND = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 """What systems answer where a name is a link, or of another kind than asked for."""
@@ -132,4 +132,5 @@ def _folder(store: Path, names: Sequence[str], *, make: bool) -> Iterator[int]:
 def _of_other_kind(path: Path, kind: str) -> StoreError:
     what = "a link" if path.is_symlink() else f"not a {kind}"
     return StoreError(f"{path}: {what}; a store has a {kind} there, and nothing is written elsewhere", path.parent,
-                      f"Move it away, or name another folder with --store {quoted(path.parent / 'nsightlens-store')}")
+                      ("Move it away, or name another folder with ",
+                       Verbatim(f"--store {quoted(path.parent / 'nsightlens-store')}")))

@@ -33,7 +33,7 @@ from nsightlens.errors import StoreError, no_store
 from nsightlens.store import user_cache
 from nsightlens.store.lock import marked
 from nsightlens.store.no_links import is_part
-from nsightlens.terminal.quoting import quoted
+from nsightlens.terminal.quoting import Verbatim, quoted
 
 CATALOG = "nsightlens.duckdb"
 COMMITS = "nsightlens-commits"
@@ -179,7 +179,7 @@ class Far:
             names = {each["name"].rstrip("/").rpartition("/")[2] for each in system.ls(name, detail=True)}
             if names - {"", self._store.name} and COMMITS not in names:
                 raise StoreError(f"{self._store}: not a store, and not empty: a store takes a place of its own", self._store,
-                                 f"Choose one that is new: --store {quoted(self._store / 'nsightlens-store')}")
+                                 ("Choose one that is new: ", Verbatim(f"--store {quoted(self._store / 'nsightlens-store')}")))
 
     def parts(self) -> set[str]:
         """Return the parts that lie there, as paths below the store. Raises StoreError."""
