@@ -32,7 +32,7 @@ from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, no_store
 from nsightlens.store import user_cache
 from nsightlens.store.lock import marked
-from nsightlens.store.no_links import is_part
+from nsightlens.store.no_links import is_made
 from nsightlens.terminal.quoting import Verbatim, quoted
 
 CATALOG = "nsightlens.duckdb"
@@ -298,7 +298,7 @@ def _named(journal: RemotePath) -> set[str]:
     """Return the parts and catalogs that a journal names; nothing where it is damaged."""
     with contextlib.suppress(OSError, ValueError), remote.asking(journal):
         names = json.loads(journal.read_bytes())
-        return {name for name in names if isinstance(name, str) and (is_part(name) or _CATALOG.fullmatch(name))}
+        return {name for name in names if isinstance(name, str) and (is_made(name) or _CATALOG.fullmatch(name))}
     return set()
 
 

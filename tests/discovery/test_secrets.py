@@ -151,7 +151,8 @@ def test_the_first_look_keeps_no_text_from_the_grammar(monkeypatch: pytest.Monke
     assert stored == quick and sum(text != said for text, said in zip(texts, quick, strict=True)) > 1000
 
 
-@pytest.mark.parametrize("name", ["void f<unsigned int>(unsigned char const*)", "KeyValueSorter", "at::sigmoid", "notproj", "tokenizer"])
+@pytest.mark.parametrize("name", ["void f<unsigned int>(unsigned char const*)", "KeyValueSorter", "at::sigmoid", "notproj",
+                                  "tokenizer"])
 def test_common_words_of_kernels_leave_by_the_first_look(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_assigned", pytest.fail)
     monkeypatch.setattr(secrets, "without_tokens", pytest.fail)
