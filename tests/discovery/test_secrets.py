@@ -126,10 +126,10 @@ def _suspicious() -> Iterator[str]:
              "jwt", "otp", "sessid", "sessionid", "db_pass", "pass", "token", "hf_tokens", "tokens", "cookie", "cookies", "auth",
              "bearer", "pw", "db_pwd", "pwd", "sig", "signature", "X-Amz-Signature", "key", "unsigned", "Kernel", "sigma")
     value = "aB3dE5gH7jK9mN1pQ"
-    for stem, before, behind in product(
+    for word, before, behind in product(
             (each for stem in stems for each in (stem, stem.upper(), stem.title())), ("", "my", "My", "x_", "2", "é", "--"),
             ("", "2", "_", "s", "Value", "_read_prod", "-test", "x", "X", "é", "\u200b")):
-        name = f"{before}{stem}{behind}"
+        name = f"{before}{word}{behind}"
         yield from (f"{name}={value}", f"{name}: {value}", f"\0{name}\0{value}\0", f"{name} {value}", f'f("{name}", "{value}")')
     for program in ("mysql -p", "mysqldump -p", "mariadb -p", "sshpass -p ", "login -p ", "redis-cli -a ", "curl -u x:"):
         yield f"{program}{value}"
