@@ -10,10 +10,11 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from nsightlens.terminal.printable import printable
-from nsightlens.terminal.text import Verbatim, parts, written
+from nsightlens.terminal.text import parts, written
 
 if TYPE_CHECKING:
     from nsightlens.terminal.command import Command
+    from nsightlens.terminal.quoting import Verbatim
     from nsightlens.terminal.text import Part, Text
 
 
@@ -81,29 +82,30 @@ def not_a_choice(view: str | None, parameter: str, value: object, choices: Itera
 class ReadError(NsightlensError):
     """One input file could not be read.
 
-    path: the file. reason: why. what_to_do: the next step. code: the diagnostic code it is recorded under. kind: the reason
-    without what is of this file alone.
+    path: the file. reason: why. what_to_do: the next step. advice: the same, with its commands as values. code: the diagnostic
+    code it is recorded under. kind: the reason without what is of this file alone.
     """
 
     def __init__(
-        self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unreadable", kind: str | None = None,
+        self, path: str | PathLike[str], reason: str, what_to_do: Text, code: str = "unreadable", kind: str | None = None,
     ) -> None:
-        super().__init__((f"{printable(str(path))}: {reason}. ", Verbatim(what_to_do)))
+        super().__init__((f"{printable(str(path))}: {reason}. ", *parts(what_to_do)))
         self.path = str(path)
         self.reason = reason
-        self.what_to_do = what_to_do
+        self.advice = what_to_do
+        self.what_to_do = written(what_to_do)
         self.code = code
         self.kind = kind or reason
 
-    def __reduce__(self) -> tuple[type[ReadError], tuple[str, str, str, str, str]]:
-        return type(self), (self.path, self.reason, self.what_to_do, self.code, self.kind)
+    def __reduce__(self) -> tuple[type[ReadError], tuple[str, str, Text, str, str]]:
+        return type(self), (self.path, self.reason, self.advice, self.code, self.kind)
 
 
 class UnknownFormatError(ReadError):
     """The file is none of the formats that a reader knows."""
 
     def __init__(
-        self, path: str | PathLike[str], reason: str, what_to_do: str, code: str = "unknown_format", kind: str | None = None,
+        self, path: str | PathLike[str], reason: str, what_to_do: Text, code: str = "unknown_format", kind: str | None = None,
     ) -> None:
         super().__init__(path, reason, what_to_do, code, kind)
 
@@ -146,28 +148,31 @@ class ViewError(NsightlensError):
 class StoreError(NsightlensError):
     """The store cannot be opened or written; the message says what to do.
 
-    message: what is wrong. path: the store. what_to_do: the next step, where it is a command or a sentence of its own, else None.
+    message: what is wrong. path: the store. what_to_do: the next step, where it is a sentence of its own, else None. advice: the
+    same, with its commands as values.
     """
 
-    def __init__(self, message: Text, path: str | PathLike[str] | None = None, what_to_do: str | None = None) -> None:
+    def __init__(self, message: Text, path: str | PathLike[str] | None = None, what_to_do: Text | None = None) -> None:
         words = _on_one_line(message, () if path is None else (str(path),))
-        super().__init__((*words, ". ", Verbatim(what_to_do)) if what_to_do else words)
+        super().__init__((*words, ". ", *parts(what_to_do)) if what_to_do else words)
         self.path = None if path is None else str(path)
-        self.what_to_do = what_to_do
+        self.what_to_do = None if what_to_do is None else written(what_to_do)
+        self.advice = what_to_do
 
-    def __reduce__(self) -> tuple[type[StoreError], tuple[Text, str | None, str | None]]:
-        return type(self), (parts(self.text)[:-2] if self.what_to_do else self.text, self.path, self.what_to_do)
+    def __reduce__(self) -> tuple[type[StoreError], tuple[Text, str | None, Text | None]]:
+        behind = 1 + len(parts(self.advice)) if self.advice else 0
+        return type(self), (parts(self.text)[:len(parts(self.text)) - behind], self.path, self.advice)
 
 
 def no_store(path: str | PathLike[str]) -> StoreError:
     """Return the error for a path at which there is no store."""
-    return StoreError(f"{path}: no store here", path, f"Make one with: {_command('ingest', 'RUN_DIR', store=path)}")
+    return StoreError(f"{path}: no store here", path, ("Make one with: ", _command("ingest", "RUN_DIR", store=path)))
 
 
 def other_schema(path: str | PathLike[str], its: int, ours: int) -> StoreError:
     """Return the error for a store of an older schema than this version writes."""
     return StoreError(f"{path}: written with schema {its}, this nsightlens has {ours}", path,
-                      f"Rebuild it from its captures first: {_command('refresh', store=path)}")
+                      ("Rebuild it from its captures first: ", _command("refresh", store=path)))
 
 
 class BalanceWarning(UserWarning):
@@ -210,7 +215,7 @@ class OldRulesWarning(UserWarning):
         self.what_to_do = _command("refresh", store=path)
         are = "profile is" if profiles == 1 else "profiles are"
         super().__init__(f"{profiles} {are} older than the rules of this version; to read what they changed again: ",
-                         Verbatim(self.what_to_do))
+                         self.what_to_do)
 
     @property
     def text(self) -> Text:
@@ -227,7 +232,7 @@ class OldRulesWarning(UserWarning):
 # Who imports the package waits for neither dataclasses nor regular expressions: few errors name a command.
 
 
-def _command(name: str, *arguments: str, store: str | PathLike[str]) -> str:
+def _command(name: str, *arguments: str, store: str | PathLike[str]) -> Verbatim:
     from nsightlens.terminal.command import Command
 
     return Command(name, arguments).shell(fspath(store))

@@ -25,7 +25,7 @@ clock, cold caches) and 25 ms, a start 30 s and the time until its last launch.
 @column run              Run.
 @column tool             Tool whose timeline is planned from: nsys or kineto.
 @column rank             Rank to measure; NULL where unknown.
-@column kernel           What ncu is to find: a base name, or regex:EXPRESSION found in the demangled name.
+@column kernel           What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says.
 @column name_base        What the filter is compared with: function (base names) or demangled.
 @column launch_skip      Matching launches to skip.
 @column launch_count     Launches that are measured.
@@ -177,11 +177,16 @@ def _start(group: list[dict[str, Any]], all_ns: int, passes: int) -> dict[str, A
     mean_s = sum(_launch_s(row, passes) for row in group) / len(group)
     return {
         "run": first["run"], "tool": first["tool"], "rank": first["rank"],
-        "kernel": _word(first["found"]) if first["is_word"] else first["found"],
+        "kernel": _word(first["found"]) if first["is_word"] else _base_name(first["found"]),
         "name_base": "demangled" if first["is_word"] else "function", "launch_skip": skip, "launch_count": count,
         "configurations": len(group), "total_ns": total_ns, "time_pct": round(100 * total_ns / all_ns, 1) if all_ns else None,
         "passes": passes, "estimated_s": round(_START_S + last["until_ns"] / 1e9 + count * mean_s, 1),
     }
+
+
+def _base_name(name: str) -> str:
+    """Return the filter that finds this base name alone: ncu takes what begins with regex: for an expression."""
+    return f"regex:^{re.escape(name)}$" if name.startswith("regex:") else name
 
 
 def _word(word: str) -> str:

@@ -183,7 +183,7 @@ def main() -> None:
 def _complain_of_usage(exc: click.ClickException, args: Sequence[str]) -> None:
     moved = _behind_its_command(exc.option_name, args) if isinstance(exc, click.NoSuchOption) else None
     if isinstance(exc, click.NoSuchOption) and moved:
-        messages.complain(f"nsightlens: {exc.option_name} comes after the command: {shell_line('nsightlens', *moved)}")
+        messages.complain((f"nsightlens: {exc.option_name} comes after the command: ", shell_line("nsightlens", *moved)))
     else:
         text = io.StringIO()
         exc.show(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from nsightlens.pages.page import page_width
 from nsightlens.pages.tables import output_width
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import printable
+from nsightlens.terminal.wrapping import printable_text, wrapped
 
 if TYPE_CHECKING:
     from nsightlens.doctor.fitness import Finding
@@ -51,9 +51,11 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
     for finding in _findings(run_dir, deep):
         findings.append(finding)
         state = click.style(f"{finding.state:<5}", _COLOURS[finding.state])
-        first, *others = _wrap(printable(f"{finding.subject:<{_INDENT - 6}}{finding.found}"), width, 6, _INDENT)
+        subject = printable(f"{'':6}{finding.subject:<{_INDENT - 6}}{finding.found}")
+        first, *others = wrapped(subject, width, indent=" " * _INDENT, cuts=False)
         echo(f"{state} {first.lstrip()}", styled=True)
-        for line in [*others, *(_wrap(f"-> {finding.fix}", width, _INDENT, _INDENT + 3) if finding.fix else ())]:
+        fix = (f"{'':{_INDENT}}-> ", *printable_text(finding.remedy)) if finding.remedy else ""
+        for line in [*others, *wrapped(fix, width, indent=" " * (_INDENT + 3), cuts=False)]:
             echo(line)
     echo(verdict(findings))
 
@@ -72,9 +74,3 @@ def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:
     yield from examine(run_dir, captures=sound)
     if deep and sound:
         yield from record_one_kernel(source(), run_dir)
-
-
-def _wrap(text: str, width: int, first: int, others: int) -> list[str]:
-    """Return the lines of a text, indented; a path or an address is never cut."""
-    return textwrap.wrap(text, width, initial_indent=" " * first, subsequent_indent=" " * others, drop_whitespace=True,
-                         break_long_words=False, break_on_hyphens=False) or [""]

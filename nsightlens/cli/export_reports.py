@@ -29,7 +29,7 @@ def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
     from nsightlens.discovery.export_reports import Done, export_reports, unexported
     from nsightlens.errors import ReadError
     from nsightlens.pipeline.meter import Progress
-    from nsightlens.terminal.text import Verbatim
+    from nsightlens.terminal.text import parts
     from nsightlens.views.figures import counted
 
     reports = unexported(run_dir)
@@ -42,7 +42,7 @@ def command(run_dir: tuple[Path, ...], nsys: str | None, jobs: int) -> None:
         outcomes = export_reports(reports, nsys, jobs, tell)
     failed = [outcome for outcome in outcomes if isinstance(outcome, ReadError)]
     for error in failed:
-        say((f"  failed   {Path(error.path).name}: {error.reason}. ", Verbatim(error.what_to_do)))
+        say((f"  failed   {Path(error.path).name}: {error.reason}. ", *parts(error.advice)))
     exported = counted(len(outcomes) - len(failed), "report")
     say(f"{exported} exported" + (f", {len(failed)} failed" if failed else "") if reports else "every report has its export")
     if failed:

@@ -16,6 +16,7 @@ from nsightlens.discovery.remote import is_url
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import printable
+from nsightlens.terminal.quoting import Verbatim
 
 _FILES = """
 SELECT f.path, coalesce(f.window_index, 0) AS window_index, p.rank
@@ -59,8 +60,8 @@ def command(run: str, window: int, only_print: bool, store: Path | None) -> None
         echo(snippet, newline=False)
         return
     if find_spec("hta") is None:
-        raise NsightlensError("HTA is not installed here: pip install 'nsightlens[hta]'; or use --print and run the code "
-                              "elsewhere")
+        raise NsightlensError(("HTA is not installed here: use --print and run the code elsewhere, or ",
+                               Verbatim("pip install 'nsightlens[hta]'")))
     echo("Reading with HTA; then: trace.get_temporal_breakdown(), help(trace), exit()", err=True)
     sys.exit(subprocess.run([sys.executable, "-i", "-c", snippet], check=False).returncode)
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.messages import complain, fitted, is_quiet, printable_text
+from nsightlens.cli.messages import complain, fitted, is_quiet
 from nsightlens.cli.output import Place, executor_options, store_option
 from nsightlens.cli.progress import progress
 from nsightlens.terminal.colour import painted
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
-from nsightlens.terminal.text import Verbatim, parts
+from nsightlens.terminal.text import parts
+from nsightlens.terminal.wrapping import printable_text
 from nsightlens.views.figures import counted, spans
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _summarise(report: Report) -> None:
         say(f"nothing was read: {counted(len(report.refused), 'file')} refused, for the reasons above")
         return
     named = None if report.store == locate(None) else report.store
-    say((f"store: {report.store}   next: ", Verbatim(Command("summary").shell(named))))
+    say((f"store: {report.store}   next: ", Command("summary").shell(named)))
 
 
 def _copied(report: Report) -> list[str]:
@@ -156,8 +157,8 @@ def refusals_of(store: Store) -> list[Text]:
     return _few([_refused(row["paths"], row["reason"]) for row in store.sql(_REFUSED).to_pylist()])
 
 
-def _refused(paths: list[str], why: str, *remedy: str) -> Text:
-    return f"  refused  {_some([Path(path).name for path in paths])}: {why}", *map(Verbatim, remedy)
+def _refused(paths: list[str], why: str, remedy: Text = "") -> Text:
+    return f"  refused  {_some([Path(path).name for path in paths])}: {why}", *parts(remedy)
 
 
 def _few(lines: list[Text]) -> list[Text]:
@@ -168,13 +169,13 @@ def _few(lines: list[Text]) -> list[Text]:
     return lines
 
 
-def _remedy(errors: list[ReadError]) -> str:
+def _remedy(errors: list[ReadError]) -> Text:
     from nsightlens.discovery import export, unsupported
     from nsightlens.discovery.remote import path_of
 
     advice_for_all = {"needs_export": export.advice_for_all, "archive": unsupported.advice_for_all}.get(errors[0].code)
     if len(errors) == 1 or advice_for_all is None:
-        return errors[0].what_to_do
+        return errors[0].advice
     return advice_for_all([path_of(error.path) for error in errors])
 
 

@@ -6,10 +6,9 @@ import contextlib
 import io
 import os
 import sys
-import textwrap
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,14 +20,15 @@ from nsightlens.errors import NsightlensError
 from nsightlens.terminal.colour import asked
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
-from nsightlens.terminal.printable import LAYOUT, printable
-from nsightlens.terminal.quoting import shell_line
+from nsightlens.terminal.printable import LAYOUT
+from nsightlens.terminal.quoting import Verbatim, shell_line
 from nsightlens.terminal.text import parts, written
+from nsightlens.terminal.wrapping import printable_text, wrapped
 
 if TYPE_CHECKING:
     import logging
 
-    from nsightlens.terminal.text import Part, Text
+    from nsightlens.terminal.text import Text
 
 _OF_NO_STORE = ("doctor", "wrappers", "export-reports", "scan", "completion", "help", "cache", "open", "reconcile", "views")
 """Commands without --store, and the one that lists the same views for every store."""
@@ -80,36 +80,40 @@ def warn(text: Text) -> None:
     say((f"nsightlens: {click.style('warning:', fg='yellow')} ", *printable_text(text)), styled=True)
 
 
-def printable_text(text: Text, but: str = "") -> tuple[Part, ...]:
-    """Return a text whose words cannot steer a terminal, nor begin a line. but: characters that stay; in commands lines do."""
-    return tuple(type(part)(printable(part, but if type(part) is str else LAYOUT)) if isinstance(part, str) else part
-                 for part in parts(text))
-
-
 def fitted(text: Text, stream: TextIO) -> str:
-    """Return a message without secrets; on a terminal broken between words to COLUMNS, else to its width, and from its first
-    command on left to the terminal, so that what is copied is whole."""
-    pieces = parts(text)
-    begins = next((place for place, part in enumerate(pieces) if type(part) is not str), len(pieces))
-    words, command = (_without_secrets(written(some, of_store)) for some in (pieces[:begins], pieces[begins:]))
+    """Return a message without secrets, on a terminal in lines that fit COLUMNS, else its width; what is copied is whole."""
+    pieces = tuple(_without_secrets(part) for part in _written_out(text))
     if not stream.isatty():
-        return words + command
+        return written(pieces)
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else os.get_terminal_size(stream.fileno()).columns
-    lines = []
-    for line in words.splitlines() or [""]:
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        lines += textwrap.wrap(line, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False,
-                               break_on_hyphens=False) or [""]
-    fits = len(lines[-1]) + 1 + len((command.splitlines() or [""])[0]) <= width
-    between = "" if not command or not lines[-1] else "\n  " if not fits else " " if words[-1:].isspace() else ""
-    return "\n".join(lines) + between + command
+    return "\n".join(shown for line in _lines(pieces) for shown in _fitted_line(line, max(width, _NARROWEST)))
+
+
+def _written_out(text: Text) -> Iterator[str]:
+    """Yield the words and the command lines of a message."""
+    return (part if isinstance(part, str) else Verbatim(of_store(part)) for part in parts(text))
+
+
+def _lines(pieces: Iterable[str]) -> list[list[str]]:
+    """Return each line of a message: only words end one."""
+    lines: list[list[str]] = [[]]
+    for piece in pieces:
+        first, *others = piece.split("\n") if type(piece) is str else [piece]
+        lines[-1].append(first)
+        lines += [[other] for other in others]
+    return lines
+
+
+def _fitted_line(line: list[str], width: int) -> list[str]:
+    indent = " " * (len(line[0]) - len(line[0].lstrip()) + 2)
+    return wrapped(tuple(line), width, indent=indent, cuts=False) or [""]
 
 
 def _without_secrets(text: str) -> str:
     from nsightlens.discovery.secrets import struck  # its patterns take milliseconds to make, and --help says nothing
 
-    return struck(text)
+    return type(text)(struck(text))
 
 
 def _arguments() -> str:
@@ -221,10 +225,10 @@ def broken_installation(error: ImportError) -> NsightlensError | None:
     if package is None:
         return None
     if isinstance(error, ModuleNotFoundError) and "." not in str(error.name):
-        found = NsightlensError(f"{package} is not installed, and nsightlens needs it: pip install nsightlens")
+        found = NsightlensError((f"{package} is not installed, and nsightlens needs it: ", Verbatim("pip install nsightlens")))
     else:
-        found = NsightlensError(f"{package} is installed and cannot be loaded ({str(error).splitlines()[0]}): "
-                                + shell_line("pip", "install", "--force-reinstall", package))
+        found = NsightlensError((f"{package} is installed and cannot be loaded ({str(error).splitlines()[0]}): ",
+                                 shell_line("pip", "install", "--force-reinstall", package)))
     found.__cause__ = error
     return found
 

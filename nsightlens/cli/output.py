@@ -10,6 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -26,6 +27,8 @@ from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from nsightlens.terminal.text import Text
 
 FORMATS = ("table", "csv", "json", "parquet")
 PICTURES = (".png", ".svg", ".pdf")
@@ -84,18 +87,19 @@ def output_options(function: _T) -> _T:
 
 def emit(
     table: pa.Table, form: str | None, output: Path | None, *, wide: bool = False, units: bool = False, first: Sequence[str] = (),
+    texts: Mapping[str, Text] = MappingProxyType({}),
 ) -> None:
     """Write the table to standard output or `output`. Raises NsightlensError where the file cannot be written.
 
-    wide, units, first: how a table for people looks (tables.Style).
+    wide, units, first, texts: how a table for people looks (tables.Style).
     """
-    emit_batches(iter([table]), form, output, wide=wide, units=units, first=first)
+    emit_batches(iter([table]), form, output, wide=wide, units=units, first=first, texts=texts)
 
 
 def emit_batches(
     tables: Iterator[pa.Table], form: str | None, output: Path | None, *, wide: bool = False, units: bool = False,
     first: Sequence[str] = (), sums: Sequence[tuple[str, Sequence[str]]] = (), kernels: Sequence[str] = (),
-    notes: Callable[[], Sequence[str]] = tuple,
+    notes: Callable[[], Sequence[str]] = tuple, texts: Mapping[str, Text] = MappingProxyType({}),
 ) -> int:
     """Write tables of one schema, one at least, one below the other; return their rows. Raises as `emit`.
 
@@ -110,12 +114,13 @@ def emit_batches(
     else:
         rows = ROWS if output is None and sys.stdout.isatty() else _MOST
         colour = form == "table" and output is None and wanted(sys.stdout)
-        style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums, kernels=kernels)
-        texts = {"table": _text(counted, style, notes), "csv": _csv(counted), "json": _json(counted)}[form]
+        style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums, kernels=kernels,
+                      texts=texts)
+        written = {"table": _text(counted, style, notes), "csv": _csv(counted), "json": _json(counted)}[form]
         if form == "table" and output is None:
-            print_paged("".join(texts), styled=colour)
+            print_paged("".join(written), styled=colour)
         else:
-            write(texts, output)
+            write(written, output)
     return counted.rows
 
 

@@ -10,10 +10,12 @@ import click
 
 from nsightlens.cli.messages import say
 from nsightlens.cli.output import Place, emit, output_options
+from nsightlens.terminal.text import parts, written
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
     from nsightlens.discovery.files import Found
+    from nsightlens.terminal.text import Text
 
 
 @click.command("scan")
@@ -47,8 +49,9 @@ def command(
     rows = [_row(f) for f in found]
     names = ("path", "verdict", "kind", "run", "version", "rank", "rank_source", "process", "bytes", "unread", "problem")
     types = [pa.int32() if n == "rank" else pa.int64() if n == "bytes" else pa.string() for n in names]
+    texts = {written(text): text for f in found if (text := _problem(f))}
     emit(pa.table({n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}),
-         form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"))
+         form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"), texts=texts)
     verdicts = Counter(row[1] for row in rows)
     say(f"{counted(len(found), 'file')}: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
     for mixed in mixture.of_files(found):
@@ -61,12 +64,18 @@ def _row(file: Found) -> tuple[object, ...]:
     rank, source = file.rank
     hints = file.probe.processes if file.probe else ()
     processes = ", ".join(f"{p.host or '?'}:{p.pid}" for p in hints if p.pid is not None)
-    refused = file.refused
-    note = file.probe.note if file.probe else None
-    problem = file.sidecar_problem or (f"{refused.reason}. {refused.what_to_do}" if refused else note)
     version = file.probe.tool_version if file.probe else None
     unread = ", ".join(f"{table} {rows}" for table, rows in file.probe.unread.items()) if file.probe else None
-    verdict = "refused" if refused else "read" if file.tool else "ignored"
+    verdict = "refused" if file.refused else "read" if file.tool else "ignored"
     run = file.run if verdict == "read" else None
     return (path_text(file.path.relative_to(file.root)), verdict, file.kind, run, version, rank, source, processes or None,
-            file.bytes, unread or None, problem and path_text(problem))
+            file.bytes, unread or None, written(_problem(file)) or None)
+
+
+def _problem(file: Found) -> Text:
+    """Return what is wrong with a file and what to do, with commands as values; nothing where all is well."""
+    from nsightlens.discovery.files import path_text
+
+    refused, note = file.refused, file.probe.note if file.probe else None
+    problem = file.sidecar_problem or ((f"{refused.reason}. ", *parts(refused.advice)) if refused else note or "")
+    return tuple(type(part)(path_text(part)) if isinstance(part, str) else part for part in parts(problem))

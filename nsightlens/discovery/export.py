@@ -12,11 +12,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsightlens.discovery.remote import RemotePath, on_disk
 from nsightlens.errors import ReadError
 from nsightlens.readers.budget import most_unpacked
 from nsightlens.terminal.quoting import shell_line
+from nsightlens.terminal.text import parts
+
+if TYPE_CHECKING:
+    from nsightlens.terminal.quoting import Verbatim
+    from nsightlens.terminal.text import Text
 
 _LAST_LINES = 3
 _BLOCK = 1 << 20
@@ -60,24 +66,25 @@ def command(report: VendorReport, path: Path, output: Path, program: str | None 
     return [program or report.tool, "export", "--type=sqlite", "--force-overwrite=true", f"--output={output}", path]
 
 
-def advice(report: VendorReport, path: Path) -> str:
+def advice(report: VendorReport, path: Path) -> Text:
     """Return the sentence that says how to convert `path` by hand."""
     output = path.with_suffix(report.suffix)
     if isinstance(path, RemotePath):
         run = shell_line(*command(report, Path(path.name), Path(output.name)))
-        return f"Copy it to where {report.tool} is installed, run there: {run}   put {output.name} beside it, and ingest again"
-    return f"Run where {report.tool} is installed: {shell_line(*command(report, path, output))}   and ingest again"
+        return (f"Copy it to where {report.tool} is installed, run there: ", run,
+                f"   put {output.name} beside it, and ingest again")
+    return f"Run where {report.tool} is installed: ", shell_line(*command(report, path, output)), "   and ingest again"
 
 
-def advice_for_all(paths: Sequence[Path]) -> str:
+def advice_for_all(paths: Sequence[Path]) -> Text:
     """Return the sentence that says how to convert binary reports of one tool with one command."""
     if any(isinstance(path, RemotePath) for path in paths):
-        return advice(REPORTS[0], paths[0]) + " (and so the others)"
+        return *parts(advice(REPORTS[0], paths[0])), " (and so the others)"
     run = find(paths, "nsys", "export", "--type=sqlite", "--force-overwrite=true", "{}")
-    return f"Run where nsys is installed: {run}   and ingest again"
+    return "Run where nsys is installed: ", run, "   and ingest again"
 
 
-def find(paths: Sequence[Path], *words: str, ending: str = "") -> str:
+def find(paths: Sequence[Path], *words: str, ending: str = "") -> Verbatim:
     """Return the command line that runs a program on each file in the folder of some whose name ends as one of theirs.
 
     words: the program and its arguments, {} for the file. ending: theirs, where it is more than the suffix.

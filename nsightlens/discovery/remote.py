@@ -23,6 +23,7 @@ from typing import Any
 
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.terminal.quoting import shell_line
+from nsightlens.terminal.text import parts
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _QUERY = re.compile(r"(://[^\s'\"?]*)\?[^\s'\"]*")
@@ -250,7 +251,7 @@ def system_of(path: RemotePath) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as exc:
-        raise UsageError(f"{path}: files at URLs need fsspec: {shell_line('pip', 'install', 'nsightlens[remote]')}") from exc
+        raise UsageError((f"{path}: files at URLs need fsspec: ", shell_line("pip", "install", "nsightlens[remote]"))) from exc
     try:
         system, name = fsspec.core.url_to_fs(str(path))
     except (ImportError, ValueError) as exc:
@@ -258,7 +259,7 @@ def system_of(path: RemotePath) -> tuple[Any, str]:
         package = {"s3": "nsightlens[remote]", "s3a": "nsightlens[remote]", "gs": "gcsfs", "gcs": "gcsfs",
                    "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs"}.get(scheme)
         hint = shell_line("pip", "install", package) if package else "Known are the schemes of fsspec: s3, gs, hf and others"
-        raise UsageError(f"{path}: no package that reads {scheme}:// is installed. {hint}") from exc
+        raise UsageError((f"{path}: no package that reads {scheme}:// is installed. ", hint)) from exc
     return system, name
 
 
@@ -375,8 +376,9 @@ def on_disk(paths: Sequence[Path], wanted: bool = True) -> Iterator[list[Path]]:
         except ReadError as exc:
             if (where := copies.get(exc.path)) is None or str(where) == exc.path:
                 raise
-            said = (text.replace(exc.path, str(where)) for text in (exc.reason, exc.what_to_do))
-            raise type(exc)(where, next(said), next(said), exc.code) from exc
+            reason, *advice = (type(part)(part.replace(exc.path, str(where))) if isinstance(part, str) else part
+                               for part in (exc.reason, *parts(exc.advice)))
+            raise type(exc)(where, str(reason), tuple(advice), exc.code) from exc
 
 
 def _copy(path: RemotePath, folder: Path) -> Path:

@@ -16,15 +16,19 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsightlens.discovery.export import find
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import ReadError
-from nsightlens.terminal.quoting import shell_line
+from nsightlens.terminal.quoting import Verbatim, shell_line
 
-_EXPORT = "Export the report it was made from: nsys export --type sqlite REPORT.nsys-rep, and ingest the .sqlite file"
-_NCU = "Ingest the report it was made from (.ncu-rep), or print it again as CSV: ncu --csv --page raw"
+if TYPE_CHECKING:
+    from nsightlens.terminal.text import Text
+
+_EXPORT = ("Export the report it was made from, and ingest the .sqlite file: ",
+           Verbatim("nsys export --type sqlite REPORT.nsys-rep"))
+_NCU = "Ingest the report it was made from (.ncu-rep), or print it again as CSV: ", Verbatim("ncu --csv --page raw")
 _CAPTURES = re.compile(r"\.(sqlite|nsys-rep|qdrep|ncu-repz?|csv|json)(\.gz)?$", re.IGNORECASE)
 _JAX = re.compile(r"nvtx_gpu_proj_trace|nvtx_pushpop_trace")
 _NSYS_LINES = ("CudaEvent", "TraceProcessEvent", "NvtxEvent", "GenericEvent", "DiagnosticEvent", "ThreadInfo")
@@ -46,20 +50,20 @@ _BINARY = re.compile(rb"[\x00-\x08]")
 
 
 class Unsupported(NamedTuple):
-    """What a file is, why it is not read, what to do, and the code of its diagnostic.
+    """What a file is, why it is not read, the advice what to do, and the code of its diagnostic.
 
     is_capture: it holds what somebody recorded with a profiler, so that not to read it must be reported.
     """
 
     kind: str
     reason: str
-    what_to_do: str
+    advice: Text
     code: str = "unsupported_format"
     is_capture: bool = True
 
     def error(self, path: Path) -> ReadError:
         """Return the refusal of the file."""
-        return ReadError(path, self.reason, self.what_to_do, self.code)
+        return ReadError(path, self.reason, self.advice, self.code)
 
 
 def recognise(path: Path, head: bytes) -> Unsupported | None:
@@ -76,7 +80,7 @@ def recognise(path: Path, head: bytes) -> Unsupported | None:
     return _perfetto(path, head) or _json_lines(text) or _stats_json(text)
 
 
-def advice_for_all(paths: Sequence[Path]) -> str:
+def advice_for_all(paths: Sequence[Path]) -> Text:
     """Return the sentence that says how to unpack several archives with one command."""
     of_ending: dict[str, list[Path]] = {}
     for path in paths:
@@ -84,7 +88,7 @@ def advice_for_all(paths: Sequence[Path]) -> str:
         of_ending.setdefault(tar[0] if tar else path.suffix, []).append(path)
     lines = [find(found, *_UNTAR, ending=ending) if _TAR.search(ending) else find(found, *_UNPACK[ending])
              for ending, found in sorted(of_ending.items()) if _TAR.search(ending) or ending in _UNPACK]
-    return f"Run {' ; '.join(lines)}   and ingest again" if lines else "Unpack them, and ingest again"
+    return ("Run ", Verbatim(" ; ".join(lines)), "   and ingest again") if lines else "Unpack them, and ingest again"
 
 
 def recognise_text(head: bytes) -> Unsupported | None:
@@ -110,9 +114,9 @@ def _zip(path: Path, head: bytes) -> Unsupported:
     held = [name for name in names if _CAPTURES.search(name)]
     if held:
         return Unsupported("zip archive", "a zip archive with files that may be captures",
-                           f"Unpack it, and ingest the folder: {_unzip(path)}", "archive")
+                           ("Unpack it, and ingest the folder: ", _unzip(path)), "archive")
     return Unsupported("zip archive", "a zip archive" + ("" if names else " that is damaged or empty"),
-                       f"Unpack it, if it holds captures: {_unzip(path)}", "archive", is_capture=False)
+                       ("Unpack it, if it holds captures: ", _unzip(path)), "archive", is_capture=False)
 
 
 def _here(path: Path) -> Path:
@@ -120,7 +124,7 @@ def _here(path: Path) -> Path:
     return Path(path.name) if isinstance(path, RemotePath) else path
 
 
-def _unzip(path: Path) -> str:
+def _unzip(path: Path) -> Verbatim:
     """Return the command for a zip archive: unzip looks for files by patterns itself."""
     here = _here(path)
     archive = here.with_name(re.sub(r"[*?[\\]", r"\\\g<0>", here.name))
@@ -133,9 +137,10 @@ def _tar(path: Path, head: bytes) -> Unsupported:
     is_capture = not is_all or any(_CAPTURES.search(name) for name in names)
     here = _here(path)
     archive = str(here) if here.is_absolute() else f"./{here}"  # what stands before a colon is a host to tar, but behind a slash
-    unpack = f"{shell_line('mkdir', f'{archive}.unpacked')} && {shell_line('tar', '-xf', archive, '-C', f'{archive}.unpacked')}"
+    unpack = Verbatim(f"{shell_line('mkdir', f'{archive}.unpacked')} && "
+                      f"{shell_line('tar', '-xf', archive, '-C', f'{archive}.unpacked')}")
     return Unsupported("tar archive", "a tar archive" + (" with files that may be captures" if is_capture else ""),
-                       f"Unpack it, and ingest the folder: {unpack}", "archive", is_capture)
+                       ("Unpack it, and ingest the folder: ", unpack), "archive", is_capture)
 
 
 def _members_of_tar(path: Path) -> tuple[list[str], bool]:
@@ -160,12 +165,12 @@ def _packed(by: str, ending: str) -> Callable[[Path, bytes], Unsupported]:
         if _TAR.search(path.name):
             return _tar(path, head)
         return Unsupported(f"{by}-compressed file", f"compressed with {by}, which is not read (gzip is)",
-                           f"Run {_command(ending, path)}, and ingest what it unpacks", "archive",
+                           ("Unpack it, and ingest what is in it: ", _command(ending, path)), "archive",
                            bool(_CAPTURES.search(path.stem)))
     return look
 
 
-def _command(ending: str, path: Path) -> str:
+def _command(ending: str, path: Path) -> Verbatim:
     here = _here(path)
     return shell_line(*(here if word == "{}" else word.replace("{}", str(here)) for word in _UNPACK[ending]))
 
@@ -176,7 +181,7 @@ def _gzip_twice(path: Path, head: bytes) -> Unsupported | None:
         if file.read(len(head)) == head:
             return None
     return Unsupported("gzip within gzip", "compressed twice with gzip, and only the outer layer is taken off",
-                       f"Run {shell_line('gunzip', '-k', _here(path))}, and ingest what it unpacks", is_capture=bool(
+                       ("Unpack it, and ingest what is in it: ", shell_line("gunzip", "-k", _here(path))), is_capture=bool(
                            _CAPTURES.search(path.stem)))
 
 
@@ -186,8 +191,8 @@ def _pickle(path: Path, head: bytes) -> Unsupported:
         return Unsupported("pickle", "a Python pickle, which is never read", "Leave it", "not_a_capture", is_capture=False)
     convert = 'import json, pickle, sys; json.dump(pickle.load(open(sys.argv[1], "rb")), open(sys.argv[2], "w"))'
     return Unsupported("flight recorder pickle", "a dump of PyTorch's flight recorder as a pickle, which is never read: "
-                       "unpickling a file runs code in it", "If the file is your own, turn it into JSON, and ingest that: "
-                       + shell_line("python", "-c", convert, _here(path), Path(f"{_here(path)}.json")))
+                       "unpickling a file runs code in it", ("If the file is your own, turn it into JSON, and ingest that: ",
+                       shell_line("python", "-c", convert, _here(path), Path(f"{_here(path)}.json"))))
 
 
 def _own_timeline(path: Path, head: bytes) -> Unsupported:
@@ -195,11 +200,11 @@ def _own_timeline(path: Path, head: bytes) -> Unsupported:
                        "Leave it out: what it was made from can be ingested itself", "own_export", is_capture=False)
 
 
-def _of_nsys(kind: str, reason: str, what_to_do: str = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
+def _of_nsys(kind: str, reason: str, advice: Text = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
     """Return the look at a file in a format that nsys also writes: the names in it say whether nsys did."""
     def look(path: Path, head: bytes) -> Unsupported:
         is_capture = any(name in part for part in (head, _tail(path)) for name in _NSYS_NAMES)
-        return Unsupported(kind, reason if is_capture else f"an {kind}", what_to_do, is_capture=is_capture)
+        return Unsupported(kind, reason if is_capture else f"an {kind}", advice, is_capture=is_capture)
     return look
 
 
@@ -211,9 +216,10 @@ def _perfetto(path: Path, head: bytes) -> Unsupported | None:
     short = here.name.removesuffix(".gz")
     unpack = f"{shell_line('gunzip', '-k', here)}; " if short != here.name else ""
     stem = f"{short.removesuffix('.json')}.converted" if short.endswith(".json") else short.rpartition(".")[0] or short
+    again = shell_line("traceconv", "json", here.with_name(short), here.with_name(f"{stem}.json"))
     return Unsupported("Perfetto trace", "a trace in Perfetto's binary format, which is not read (Chrome's JSON is)",
-                       "Export it as JSON (export_chrome_trace('trace.json')), or convert it with Perfetto's traceconv: "
-                       + unpack + shell_line("traceconv", "json", here.with_name(short), here.with_name(f"{stem}.json")))
+                       ("Export it as JSON (export_chrome_trace('trace.json')), or convert it with Perfetto's traceconv: ",
+                        Verbatim(unpack + again)))
 
 
 def _is_packets(head: bytes) -> bool:
@@ -251,7 +257,7 @@ _MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported | None]], ...] = 
     (b"\xff\xff\xff\xff", _of_nsys("Arrow stream", "an export of nsys in Arrow (--type arrow)")),
     (OWN_TIMELINE, _own_timeline),
     (b"PAR1", _of_nsys("Parquet file", "a single Parquet table of nsys: one table of an export, or the sums of a recipe",
-                       f"{_EXPORT}; of an export with --type parquetdir, ingest the whole folder")),
+                       (*_EXPORT, "; of an export with --type parquetdir, ingest the whole folder"))),
 )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
+from nsightlens.terminal.quoting import shell_line
 
 _CHECK_SECONDS = 60   # more than the wrappers' own: here nobody waits for a whole job
 _SECONDS = 300
@@ -38,9 +39,9 @@ def _self_check(tool: str, wrappers: Path, place: Path) -> Finding:
         done = subprocess.run(words, env={**os.environ, "PATH": own}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as exc:
-        return Finding(subject, BAD, f"the self-check did not end: {exc}", f"Run it by hand: {' '.join(words)}", usable=False)
+        return Finding(subject, BAD, f"the self-check did not end: {exc}", ("Run it by hand: ", shell_line(*words)), usable=False)
     said = (done.stdout.strip() or done.stderr.strip() or f"no answer, code {done.returncode}").splitlines()[-1]
     if done.returncode == 0:
         return Finding(subject, GOOD, said.partition("ok: ")[2] or said)
     why, _, remedy = said.partition(_FAILED)[2].partition(_REMEDY)
-    return Finding(subject, BAD, why or said, remedy or f"Run it by hand: {' '.join(words)}", usable=False)
+    return Finding(subject, BAD, why or said, remedy or ("Run it by hand: ", shell_line(*words)), usable=False)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsightlens.terminal.command import Command
-from nsightlens.terminal.quoting import shell_line
+from nsightlens.terminal.quoting import Verbatim, shell_line
+from nsightlens.terminal.text import written
 
 if TYPE_CHECKING:
     from nsightlens.discovery.files import Found
+    from nsightlens.terminal.text import Text
 
 GOOD, NOTE, BAD = "good", "note", "bad"
 INSTALLATION = ("Python", "packages", "imports")
@@ -46,7 +48,7 @@ print(json.dumps({"version": torch.__version__, "cuda": torch.version.cuda, "see
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at. state: good, note (works, but) or bad (something will not work). fix: what to do, empty where good.
+    """One thing looked at. state: good, note (works, but) or bad (something will not work). remedy: what to do, empty where good.
 
     usable: whether a recording can rely on it.
     """
@@ -54,8 +56,13 @@ class Finding:
     subject: str
     state: str
     found: str
-    fix: str = ""
+    remedy: Text = ""
     usable: bool = True
+
+    @property
+    def fix(self) -> str:
+        """Return the remedy with its commands as command lines."""
+        return written(self.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +138,8 @@ def tool_finding(tool: str, machine: Machine, has_gpu: bool) -> Finding:
         found = [p for pattern in _TOOL_FOLDERS[tool] for p in sorted(machine.root.glob(f"{pattern}/{tool}"), reverse=True)]
         beside = [p.parent for p in found if os.access(p, os.X_OK)]
         if beside:
-            return Finding(tool, BAD, f"{name} is installed in {beside[0]}, but not on PATH", f'export PATH="{beside[0]}:$PATH"',
-                           usable=False)
+            return Finding(tool, BAD, f"{name} is installed in {beside[0]}, but not on PATH",
+                           Verbatim(f'export PATH="{beside[0]}:$PATH"'), usable=False)
         if not has_gpu:
             return Finding(tool, NOTE, f"{name} is not on PATH", f"Recording needs it on the machine with the GPU. {_HERE[tool]}",
                            usable=False)
@@ -142,8 +149,8 @@ def tool_finding(tool: str, machine: Machine, has_gpu: bool) -> Finding:
     answer = _ask(tool, "--version")
     if answer is None or answer[0]:
         why = f": {answer[1].splitlines()[-1]}" if answer and answer[1] else ""
-        return Finding(tool, BAD, f"{tool} is on PATH, but does not start{why}", f"Run {tool} --version, or load another version",
-                       usable=False)
+        return Finding(tool, BAD, f"{tool} is on PATH, but does not start{why}",
+                       ("Load another version, or see why: ", shell_line(tool, "--version")), usable=False)
     version = re.search(r"\d{4}\.\d+[.\d]*", answer[1])
     return Finding(tool, GOOD, f"{name} {version[0] if version else '(unknown version)'}")
 
@@ -177,8 +184,9 @@ def counter_finding(machine: Machine, has_gpu: bool) -> Finding:
     if _is_administrator(machine):
         return Finding("GPU counters", GOOD, "restricted to administrators, and this process has the right")
     return Finding("GPU counters", BAD, "restricted to administrators: ncu will fail with ERR_NVGPUCTRPERM",
-                   "Ask your administrator for `options nvidia NVreg_RestrictProfilingToAdminUsers=0` in /etc/modprobe.d and a "
-                   "reboot, or for a queue with this setting; a container also needs --cap-add SYS_ADMIN", usable=False)
+                   ("Ask your administrator for ", Verbatim("options nvidia NVreg_RestrictProfilingToAdminUsers=0"), " in "
+                    "/etc/modprobe.d and a reboot, or for a queue with this setting; a container also needs --cap-add SYS_ADMIN"),
+                   usable=False)
 
 
 def _is_administrator(machine: Machine) -> bool:
@@ -206,7 +214,7 @@ def sampling_finding(machine: Machine) -> Finding:
     if int(level) <= 2:
         return Finding("CPU sampling", GOOD, f"allowed (perf_event_paranoid = {level})")
     return Finding("CPU sampling", NOTE, f"not allowed (perf_event_paranoid = {level}); everything else is recorded",
-                   "For CPU samples in nsys, the administrator has to set sysctl kernel.perf_event_paranoid=2")
+                   ("For CPU samples in nsys, the administrator has to set ", Verbatim("sysctl kernel.perf_event_paranoid=2")))
 
 
 def torch_finding(machine: Machine) -> Finding:
@@ -226,7 +234,7 @@ def torch_finding(machine: Machine) -> Finding:
                            "Activate the environment of your training script, if it uses PyTorch", usable=False)
         why = answer[1].splitlines()[-1] if answer and answer[1] else "no answer"
         found = f"PyTorch in {python} does not import: {why}"
-        return Finding("torch", BAD, found, f"Run {shell_line(python, '-c', 'import torch')}", usable=False)
+        return Finding("torch", BAD, found, ("Run ", shell_line(python, "-c", "import torch")), usable=False)
     found = f"PyTorch {facts['version']} in {python}"
     if not facts["kineto"]:
         fix = "torch.profiler writes no traces: install another build"
@@ -238,7 +246,8 @@ def torch_finding(machine: Machine) -> Finding:
         return Finding("torch", NOTE, f"{found} for CUDA {facts['cuda']}, which sees no GPU",
                        "See GPU above; is CUDA_VISIBLE_DEVICES empty?")
     if not facts["nvtx"]:
-        return Finding("torch", NOTE, f"{found}, CUDA {facts['cuda']}, without NVTX", "pip install nvtx, for annotations in nsys")
+        return Finding("torch", NOTE, f"{found}, CUDA {facts['cuda']}, without NVTX",
+                       ("For annotations in nsys: ", Verbatim("pip install nvtx")))
     return Finding("torch", GOOD, f"{found}, CUDA {facts['cuda']}")
 
 
@@ -248,8 +257,8 @@ def place_findings(run_dir: Path | None) -> Iterator[Finding]:
     for subject, folder, need, word in (("RUN_DIR", (run_dir or Path()).absolute(), 10, "another RUN_DIR"),
                                         ("TMPDIR", temporary, 5, "TMPDIR on a local disk (export TMPDIR=...)")):
         if subject == "TMPDIR" and not folder.is_dir():   # neither the wrappers nor nsys create it
-            yield Finding(subject, BAD, f"{folder} does not exist", f"{shell_line('mkdir', '-p', folder)}, or choose {word}",
-                          usable=False)
+            yield Finding(subject, BAD, f"{folder} does not exist",
+                          (f"Choose {word}, or make it: ", shell_line("mkdir", "-p", folder)), usable=False)
             continue
         there = next(f for f in (folder, *folder.parents) if f.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -289,17 +298,18 @@ def capture_findings(run_dir: Path) -> Iterator[Finding]:
     files = find([run_dir])
     captures = [f for f in files if f.tool and not f.refused]
     if not captures:
-        yield Finding("captures", NOTE, f"none in {run_dir}", "Record some: nsightlens wrappers DIR writes the scripts")
+        yield Finding("captures", NOTE, f"none in {run_dir}",
+                      ("Record some, with the scripts that this writes: ", Command("wrappers", ("DIR",))))
     for tool in sorted({str(f.tool) for f in captures}):
         yield _ranks_finding(_NAMES.get(tool, tool), [f for f in captures if f.tool == tool])
     for mixed in mixture.of_files(captures):
         yield Finding("captures", NOTE, mixed.message, mixture.REMEDY)
     for number, file in enumerate(f for f in files if f.refused):
         if number == _MOST_REFUSED:
-            yield Finding("captures", NOTE, "more files cannot be read", Command("scan", (run_dir,)).shell())
+            yield Finding("captures", NOTE, "more files cannot be read", (Command("scan", (run_dir,)),))
             return
         if file.refused:
-            yield Finding("captures", BAD, f"{file.path.relative_to(file.root)}: {file.refused.reason}", file.refused.what_to_do)
+            yield Finding("captures", BAD, f"{file.path.relative_to(file.root)}: {file.refused.reason}", file.refused.advice)
 
 
 def _ranks_finding(tool: str, captures: list[Found]) -> Finding:
@@ -311,7 +321,8 @@ def _ranks_finding(tool: str, captures: list[Found]) -> Finding:
     found += f", rank{'' if len(known) == 1 else 's'} {_spans(known)}" if known else ""
     if None in ranks:
         return Finding("captures", NOTE, f"{found}; some have no rank",
-                       "nsightlens ingest --rank-pattern REGEX, or record with the wrappers")
+                       ("Record with the wrappers, or say where it is in names of files: ",
+                        Command("ingest", ("RUN_DIR", ("--rank-pattern", "REGEX")))))
     if missing:
         return Finding("captures", NOTE, f"{found} of {size}; missing: {_spans(missing)}",
                        "Expected if --ranks selected so; else check the output of those ranks")

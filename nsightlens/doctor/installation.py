@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
-from nsightlens.terminal.quoting import shell_line
+from nsightlens.terminal.quoting import Verbatim, shell_line
 
 EXTRAS = {
     "remote": "captures and stores at URLs (s3://, gs://, hf://)",
@@ -40,7 +40,7 @@ def examine_installation(cache: Path | None, columns: int, distribution: str = "
         requires, lowest = metadata.requires(distribution) or [], metadata.metadata(distribution)["Requires-Python"] or ">=3"
     except metadata.PackageNotFoundError:
         yield Finding("packages", NOTE, "nsightlens runs from a folder and is not installed: its requirements are unknown",
-                      "pip install . in the checkout")
+                      ("In the checkout: ", Verbatim("pip install .")))
     else:
         yield python_finding(lowest)
         yield from package_findings(requires)
@@ -70,7 +70,7 @@ def package_findings(requires: Iterable[str]) -> Iterator[Finding]:
             (core if found["extra"] is None else extras[found["extra"]]).append((found["name"], found["lowest"]))
     wrong = [text for name, lowest in core if (text := _wrong(name, lowest))]
     if wrong:
-        yield Finding("packages", BAD, "; ".join(wrong), "pip install --upgrade nsightlens")
+        yield Finding("packages", BAD, "; ".join(wrong), Verbatim("pip install --upgrade nsightlens"))
     else:
         yield Finding("packages", GOOD, ", ".join(f"{name} {_version(name)}" for name, _ in core))
     for extra, needs in extras.items():
@@ -90,7 +90,7 @@ def import_finding(modules: Iterable[str]) -> Finding:
                               errors="replace", timeout=120, check=False)
     except (OSError, subprocess.SubprocessError) as exc:
         return Finding("imports", BAD, f"could not be tried: {exc}",
-                       f"Run {shell_line(sys.executable, '-c', 'import pyarrow, duckdb')}")
+                       ("Run ", shell_line(sys.executable, "-c", "import pyarrow, duckdb")))
     if done.returncode == 0:
         return Finding("imports", GOOD, f"{', '.join(names)} can be imported")
     last = (done.stdout.split() or names)[-1]
@@ -103,14 +103,14 @@ def cache_finding(folder: Path | None) -> Finding:
     """Return whether the user's cache can be written."""
     if folder is None:
         return Finding("cache", NOTE, "this user has no home folder: results are not kept between commands",
-                       "export XDG_CACHE_HOME=FOLDER")
+                       Verbatim("export XDG_CACHE_HOME=FOLDER"))
     there = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=there):
             pass
     except OSError as exc:
         return Finding("cache", NOTE, f"{folder} cannot be written ({exc.strerror}): results are not kept between commands",
-                       "export XDG_CACHE_HOME=FOLDER, one that you may write to")
+                       ("Name one that you may write to: ", Verbatim("export XDG_CACHE_HOME=FOLDER")))
     return Finding("cache", GOOD, f"{folder} is writable")
 
 
@@ -120,7 +120,7 @@ def terminal_finding(columns: int) -> Finding:
     terminal = os.environ.get("TERM") or "not set"
     found = f"{encoding}, locale {locale.setlocale(locale.LC_CTYPE)}, {columns} columns, TERM {terminal}"
     if encoding.replace("-", "") != "utf8":
-        return Finding("terminal", NOTE, f"{found}: rules and dashes are printed as ASCII", "export PYTHONUTF8=1")
+        return Finding("terminal", NOTE, f"{found}: rules and dashes are printed as ASCII", Verbatim("export PYTHONUTF8=1"))
     return Finding("terminal", GOOD, found)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -17,6 +15,7 @@ from nsightlens.terminal.colour import painted
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.printable import printable
 from nsightlens.terminal.text import written
+from nsightlens.terminal.wrapping import printable_text, wrapped
 from nsightlens.views.figures import MISSING
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ _GAP = "  "
 _INDENT = "  "
 _NARROWEST, _WIDEST = 40, 160
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|[KMGT]i?B(?:/s)?|[GT]FLOP/s)(?!\w))")
 
 
 def page_width() -> int:
@@ -54,24 +52,24 @@ class Renderer:
         """Yield the title, with a note behind it, or below it where the line is full."""
         if not section.title:
             return
-        title, note = click.style(printable(section.title), bold=True), self._written(section.note)
+        title, note = click.style(printable(section.title), bold=True), written(printable_text(section.note), self.command)
         yield ""
         if note and len(note) > self.width - len(section.title) - 3:
             yield title
-            yield click.style("\n".join(_wrapped(note, self.width)), dim=True)
+            yield click.style("\n".join(self._wrapped(section.note, self.width)), dim=True)
         else:
             yield title + click.style(f" · {note}" if note else "", dim=True)
 
     def _line(self, line: Line) -> Iterator[str]:
         if line.mark == PARAGRAPH:
-            yield "\n".join(_wrapped(self._written(line.text), self.width))
+            yield "\n".join(self._wrapped(line.text, self.width))
             return
-        first, *others = _wrapped(self._written(line.text), self.width - len(_INDENT) - len(line.mark) - 1) or [""]
+        first, *others = self._wrapped(line.text, self.width - len(_INDENT) - len(line.mark) - 1) or [""]
         yield f"{_INDENT}{line.mark} {first}"
         yield from (f"{_INDENT}{' ' * len(line.mark)} {other}" for other in others)
 
-    def _written(self, text: Text) -> str:
-        return printable(written(text, self.command))
+    def _wrapped(self, text: Text, width: int) -> list[str]:
+        return wrapped(printable_text(text), width, command=self.command)
 
     def _grid(self, cells: Sequence[Column | Bars]) -> Iterator[str]:
         """Yield a table that fits the page: columns of the least weight go first, then the flexible ones are cut."""
@@ -116,11 +114,6 @@ def _widen(columns: Sequence[Column], room: int) -> None:
         spare -= grown
     for column in columns:
         column.fit()
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return the text in lines, not broken at hyphens, as a path in a command can be copied, nor behind a figure."""
-    return [line.replace("\0", " ") for line in textwrap.wrap(_UNIT.sub("\0", text), width, break_on_hyphens=False)]
 
 
 def bar(part: float, width: int) -> str:

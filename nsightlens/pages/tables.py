@@ -8,14 +8,18 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from nsightlens.names.distinct import shortened
 from nsightlens.names.kernel_names import is_launch, labels
 from nsightlens.terminal.colour import painted
 from nsightlens.terminal.printable import LAYOUT, printable
+from nsightlens.terminal.wrapping import printable_text, wrapped
 from nsightlens.views.figures import MISSING, counted, duration, is_date, moment, rate, size
+
+if TYPE_CHECKING:
+    from nsightlens.terminal.text import Text
 
 GAP = "   "
 ROWS, WIDTH = 200, 120
@@ -111,7 +115,7 @@ class Style:
     left out last. rows: how many are shown. of: how many there are in all, those that were never here included. colour: words
     that ask for attention have one, and nothing else in the table can steer a terminal. sums: columns that are the sum of others.
     rest: how to see what is left out. kernels: the columns that hold names of kernels, where it is known. notes: lines for below
-    the table.
+    the table. texts: cells of prose with commands in them -> the sentences that they are.
     """
 
     width: int | None = None
@@ -125,6 +129,7 @@ class Style:
     rest: str = "--wide, or --format csv"
     notes: Sequence[str] = ()
     kernels: Sequence[str] = ()
+    texts: Mapping[str, Text] = field(default_factory=dict)
 
 
 def ids_last(names: Sequence[str]) -> list[str]:
@@ -153,6 +158,8 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
         names = [printable(name, LAYOUT) for name in names]
         for name, column in zip(names, columns, strict=True):
             column.name, column.cells = name, [printable(cell, LAYOUT) for cell in column.cells]
+        texts = {printable(cell, LAYOUT): printable_text(text, LAYOUT) for cell, text in style.texts.items()}
+        style = replace(style, texts=texts)
     if not style.wide:
         _label_kernels(names, shown, columns, style)
     if style.units:
@@ -171,13 +178,13 @@ def render(names: Sequence[str], rows: Sequence[Sequence[object]], is_text: Sequ
             column.fit()
     lines = [*_header(columns), "─" * _total(columns)]
     for i in range(len(shown)):
-        lines.extend(_row(columns, i, style.colour))
+        lines.extend(_row(columns, i, style))
     if not rows:
         lines.append("(no rows)")
     alike = _alike(above, width or WIDTH)
     missing = _missing(left_out, max(len(rows), style.of) - len(shown), style.rest)
     below = [line for text in (*missing, *(f"({note})" for note in style.notes))
-             for line in textwrap.wrap(text, width or WIDTH, subsequent_indent=" ", break_on_hyphens=False)]
+             for line in wrapped(text, width or WIDTH, indent=" ")]
     return "\n".join([*alike, *lines, *below]) + "\n"
 
 
@@ -361,17 +368,21 @@ def _alike(columns: list[Column], width: int) -> list[str]:
     return [line.replace("\0", " ") for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
-def _row(columns: list[Column], index: int, colour: bool) -> list[str]:
+def _row(columns: list[Column], index: int, style: Style) -> list[str]:
     """Return the lines of one row: one, unless a message has to be wrapped."""
-    prose = [c for c in columns if c.name in _PROSE]
-    wrapped = {c.name: textwrap.wrap(c.cells[index], c.width, break_on_hyphens=False) or [""] for c in prose}
+    prose = {c.name: _cell_lines(c.cells[index], c.width, style) for c in columns if c.name in _PROSE}
     lines = []
-    for line in range(max([1, *(len(w) for w in wrapped.values())])):
-        cells = [(wrapped[c.name][line : line + 1] or [""])[0] if c.name in wrapped else c.cells[index] if line == 0 else ""
+    for line in range(max([1, *map(len, prose.values())])):
+        cells = [(prose[c.name][line : line + 1] or [""])[0] if c.name in prose else c.cells[index] if line == 0 else ""
                  for c in columns]
         placed = [(c, cell, c.placed(cell)) for cell, c in zip(cells, columns, strict=True)]
-        lines.append(GAP.join(painted(c.name, cell, text) if colour else text for c, cell, text in placed).rstrip())
+        lines.append(GAP.join(painted(c.name, cell, text) if style.colour else text for c, cell, text in placed).rstrip())
     return lines
+
+
+def _cell_lines(cell: str, width: int, style: Style) -> list[str]:
+    """Return a cell of prose in lines; a command in it is whole, and so may reach beyond the column."""
+    return wrapped(style.texts.get(cell, cell), width) or [""]
 
 
 def _missing(columns: Sequence[Column], rows: int, rest: str) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from nsightlens.errors import UsageError
+from nsightlens.terminal.quoting import Verbatim
 from nsightlens.views.header import PACKAGE
 from nsightlens.views.signature import digest
 
@@ -52,7 +53,7 @@ def _dask(scheduler: str | None, scheduler_file: Path | None) -> Iterator[Execut
     try:
         from distributed import Client
     except ImportError as exc:
-        raise UsageError("--executor dask needs Dask's scheduler: pip install 'nsightlens[dask]'") from exc
+        raise UsageError(("--executor dask needs Dask's scheduler: ", Verbatim("pip install 'nsightlens[dask]'"))) from exc
     if scheduler_file is not None and not scheduler_file.is_file():  # Dask would wait for it
         raise UsageError(f"{scheduler_file}: no such file; dask scheduler --scheduler-file {scheduler_file} writes it",
                          subject="scheduler_file", value=str(scheduler_file))
@@ -71,9 +72,10 @@ def _mpi() -> Iterator[Executor]:
         from mpi4py import MPI
         from mpi4py.futures import MPIPoolExecutor
     except (ImportError, RuntimeError) as exc:
-        raise UsageError(f"--executor mpi needs mpi4py and an MPI library: pip install 'nsightlens[mpi]' ({exc})") from exc
+        raise UsageError((f"--executor mpi needs mpi4py and an MPI library ({exc}): ",
+                          Verbatim("pip install 'nsightlens[mpi]'"))) from exc
     if MPI.COMM_WORLD.Get_size() < 2:
-        raise UsageError(f"--executor mpi runs on the ranks of an MPI job, and there is one: start it with {_MPI}")
+        raise UsageError(("--executor mpi runs on the ranks of an MPI job, and there is one: start it with ", Verbatim(_MPI)))
     with MPIPoolExecutor() as found:
         yield found
 

@@ -16,6 +16,7 @@ from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.public_calls import gated
 from nsightlens.recording.wrappers import launching, profiler
 from nsightlens.terminal.command import Command
+from nsightlens.terminal.quoting import Verbatim
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -91,7 +92,7 @@ def _refusals() -> Iterator[None]:
     except ModuleNotFoundError as exc:
         if exc.name != "torch":
             raise
-        raise NsightlensError("torch_profile needs PyTorch, and this Python has none: pip install torch") from exc
+        raise NsightlensError(("torch_profile needs PyTorch, and this Python has none: ", Verbatim("pip install torch"))) from exc
 
 
 def _ingested(run_dir: Path, launch: Any, store: str | Path | None) -> Store | None:

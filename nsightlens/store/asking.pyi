@@ -2505,7 +2505,7 @@ class Asking:
             run: Run.
             tool: Tool whose timeline is planned from: nsys or kineto.
             rank: Rank to measure; NULL where unknown.
-            kernel: What ncu is to find: a base name, or regex:EXPRESSION found in the demangled name.
+            kernel: What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says.
             name_base: What the filter is compared with: function (base names) or demangled.
             launch_skip: Matching launches to skip.
             launch_count: Launches that are measured.

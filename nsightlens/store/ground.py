@@ -13,7 +13,7 @@ from nsightlens.discovery import looks
 from nsightlens.errors import StoreError
 from nsightlens.store import door, journal, lock, no_links
 from nsightlens.store.remote import CATALOG
-from nsightlens.terminal.quoting import quoted
+from nsightlens.terminal.quoting import Verbatim, quoted
 
 OLDER = "nsightlens.schema-{}.duckdb"
 """Name of the catalog of an older schema that a rebuild leaves, where not all of its captures could be read again."""
@@ -43,7 +43,7 @@ def confirm(path: Path) -> None:
         _confirm_ours(path / CATALOG)
     elif others or lock.FILE in names:
         raise StoreError(f"{path}: not a store, and not empty: a store takes a folder of its own", path,
-                         f"Choose one that is new: --store {quoted(path / 'nsightlens-store')}")
+                         ("Choose one that is new: ", Verbatim(f"--store {quoted(path / 'nsightlens-store')}")))
 
 
 def _is_of_lock(path: Path) -> bool:
@@ -75,7 +75,7 @@ def _confirm_ours(file: Path) -> None:
             raise StoreError(f"{file}: cannot be read ({exc})", file.parent) from exc
     if found != (1,):
         raise StoreError(f"{file}: this DuckDB file is not an nsightlens store", file.parent,
-                         f"Choose a folder that is new: --store {quoted(file.parent / 'nsightlens-store')}")
+                         ("Choose a folder that is new: ", Verbatim(f"--store {quoted(file.parent / 'nsightlens-store')}")))
 
 
 def confirm_no_links(path: Path) -> None:

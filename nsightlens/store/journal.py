@@ -2,7 +2,8 @@
 
 Nothing in a store is deleted because of where it lies or how it is called. A writer names a file here before it makes it, and
 before it commits a catalog that no longer names it. What the journal of a killed writer names and no catalog does is deleted by
-the next; all else in the folder is left as it is. Lines that no writer would write are ignored.
+the next; all else in the folder is left as it is. Lines that no writer would write are ignored: a journal may be forged, or come
+with somebody's store.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from nsightlens.errors import StoreError
 from nsightlens.store import no_links
-from nsightlens.terminal.quoting import quoted
+from nsightlens.terminal.quoting import Verbatim, quoted
 
 FILE = ".nsightlens-journal"
 HEADER = "journal of a writer of this nsightlens store"
@@ -42,7 +43,7 @@ class Journal:
         """Make the scratch folder; return the parts that a killed writer has named. Raises StoreError, OSError."""
         earlier = self._earlier()
         self._is_ours = True
-        parts = {line for line in earlier if no_links.is_part(line)}
+        parts = {line for line in earlier if no_links.is_made(line)}
         folders = {line for line in earlier if _SCRATCH.fullmatch(line)}
         left = {name for name in folders if not _is_removed(self._path / name)}
         self._left = left | parts
@@ -60,7 +61,8 @@ class Journal:
             header, *lines = file.read().split("\n")
         if not HEADER.startswith(header):  # where the disk was full there may be a part of it
             raise StoreError(f"{self._path / FILE}: not the journal of a store", self._path,
-                             f"Move it away, or name another folder with --store {quoted(self._path / 'nsightlens-store')}")
+                             ("Move it away, or name another folder with ",
+                              Verbatim(f"--store {quoted(self._path / 'nsightlens-store')}")))
         return lines
 
     def note(self, paths: Iterable[str]) -> None:

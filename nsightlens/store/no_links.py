@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -15,8 +16,9 @@ from pathlib import Path, PurePosixPath
 
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError
-from nsightlens.terminal.quoting import quoted
+from nsightlens.terminal.quoting import Verbatim, quoted
 
+_MADE = re.compile(r"parts/[a-z_]+/run=[\w.~%-]*/(?:[a-z]+-[0-9a-f]{12}|[1-9][0-9]*-profiles)\.[0-9a-f]{8}\.parquet", re.ASCII)
 _OTHER_KIND = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 """What systems answer where a name is a link, or of another kind than asked for."""
 
@@ -53,6 +55,11 @@ def is_part(path: str) -> bool:
     parts = path.split("/")
     return (len(parts) == 4 and parts[0] == "parts" and parts[2].startswith("run=") and parts[3].endswith(".parquet")
             and not {"", ".", ".."} & set(parts) and not set("\0\n*?[]\\") & set(path))
+
+
+def is_made(path: str) -> bool:
+    """Return whether a path is one that a writer gives to a new part (compaction.places): no file of people is called so."""
+    return is_part(path) and _MADE.fullmatch(path) is not None
 
 
 def confirm_parts(store: Path, paths: Set[str]) -> None:
@@ -132,4 +139,5 @@ def _folder(store: Path, names: Sequence[str], *, make: bool) -> Iterator[int]:
 def _of_other_kind(path: Path, kind: str) -> StoreError:
     what = "a link" if path.is_symlink() else f"not a {kind}"
     return StoreError(f"{path}: {what}; a store has a {kind} there, and nothing is written elsewhere", path.parent,
-                      f"Move it away, or name another folder with --store {quoted(path.parent / 'nsightlens-store')}")
+                      ("Move it away, or name another folder with ",
+                       Verbatim(f"--store {quoted(path.parent / 'nsightlens-store')}")))

@@ -32,8 +32,8 @@ from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, no_store
 from nsightlens.store import user_cache
 from nsightlens.store.lock import marked
-from nsightlens.store.no_links import is_part
-from nsightlens.terminal.quoting import quoted
+from nsightlens.store.no_links import is_made
+from nsightlens.terminal.quoting import Verbatim, quoted
 
 CATALOG = "nsightlens.duckdb"
 COMMITS = "nsightlens-commits"
@@ -179,7 +179,7 @@ class Far:
             names = {each["name"].rstrip("/").rpartition("/")[2] for each in system.ls(name, detail=True)}
             if names - {"", self._store.name} and COMMITS not in names:
                 raise StoreError(f"{self._store}: not a store, and not empty: a store takes a place of its own", self._store,
-                                 f"Choose one that is new: --store {quoted(self._store / 'nsightlens-store')}")
+                                 ("Choose one that is new: ", Verbatim(f"--store {quoted(self._store / 'nsightlens-store')}")))
 
     def parts(self) -> set[str]:
         """Return the parts that lie there, as paths below the store. Raises StoreError."""
@@ -298,7 +298,7 @@ def _named(journal: RemotePath) -> set[str]:
     """Return the parts and catalogs that a journal names; nothing where it is damaged."""
     with contextlib.suppress(OSError, ValueError), remote.asking(journal):
         names = json.loads(journal.read_bytes())
-        return {name for name in names if isinstance(name, str) and (is_part(name) or _CATALOG.fullmatch(name))}
+        return {name for name in names if isinstance(name, str) and (is_made(name) or _CATALOG.fullmatch(name))}
     return set()
 
 

@@ -32,7 +32,6 @@ from nsightlens.store.fence import of_other_files, refuse_all_but_queries, singl
 from nsightlens.store.shared_views import SharedViews, is_small
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.printable import printable
-from nsightlens.terminal.text import Verbatim
 from nsightlens.views import folder, registry
 from nsightlens.views.balance import unbalanced
 from nsightlens.views.header import View
@@ -420,7 +419,7 @@ class Store(Asking, Exclusive):
     def _files_only(self) -> StoreError:
         return StoreError((f"{self.path}: written with schema {self.older_schema}, this nsightlens has {SCHEMA_VERSION}. Of such "
                            "a store only the list of files can be read (", Command("sql", ("FROM files",)), ")"), self.path,
-                          f"To rebuild it from the captures: {Command('refresh').shell(self.path)}")
+                          ("To rebuild it from the captures: ", Command("refresh").shell(self.path)))
 
     def _asked_wrongly(self, message: str) -> Text | None:
         """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
@@ -450,7 +449,7 @@ class Store(Asking, Exclusive):
         run, root, _ = captures[0]
         paths = [path for *_, path in captures] if len(captures) <= _FEW_CAPTURES else [root]
         again = Command("ingest", (*map(path_of, paths), ("--run", run))).shell(self.path)
-        return (f"{part}: this part of the store is {damage.state_of(part)}. Make it again: ", Verbatim(again))
+        return (f"{part}: this part of the store is {damage.state_of(part)}. Make it again: ", again)
 
     @gated
     def allow_files(self) -> None:

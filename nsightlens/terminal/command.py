@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import PurePath
 
-from nsightlens.terminal.quoting import in_python, shell_line
+from nsightlens.terminal.quoting import Verbatim, in_python, shell_line
 
 Argument = str | PurePath | tuple[str] | tuple[str, str | PurePath]
 """A word, a path, or an option with its value: ("--run", "base"), ("--open",)."""
@@ -51,7 +51,7 @@ class Command:
         """Return the command line."""
         return self.shell()
 
-    def shell(self, store: str | PurePath | None = None) -> str:
+    def shell(self, store: str | PurePath | None = None) -> Verbatim:
         """Return the command line. store: the --store that it names; None: none, or that of its arguments."""
         arguments = [*self.arguments, *([("--store", store)] if store is not None else [])]
         if any(isinstance(word, str) and word.startswith("-") for word in self.words):

@@ -16,6 +16,12 @@ _PLAIN = re.compile(r"/|\.\.?/|\w+://|[\w.][^:/]*(?:/|\Z)")
 """The beginning of a path that no program takes for anything else: an option (-y), a list of files (@x), another host (x:y)."""
 
 
+class Verbatim(str):
+    """What people copy as it stands, such as a command line: no line is broken in it."""
+
+    __slots__ = ()
+
+
 def quoted(word: str | PurePath) -> str:
     r"""Return a word as a POSIX shell takes it; of a path that begins as an option or a host, as ./-y.
 
@@ -40,9 +46,9 @@ def _octal(character: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", errors))
 
 
-def shell_line(*words: str | PurePath) -> str:
+def shell_line(*words: str | PurePath) -> Verbatim:
     """Return the command line of a program and its arguments."""
-    return " ".join(map(quoted, words))
+    return Verbatim(" ".join(map(quoted, words)))
 
 
 def in_python(text: str) -> str:

@@ -6,17 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from nsightlens.terminal.command import Command
 
-    Part = str | Command
-    Text = str | tuple[Part, ...]
+    Part: TypeAlias = str | Command
+    Text: TypeAlias = str | tuple[Part, ...]
     """A sentence: words alone, or words and commands."""
-
-
-class Verbatim(str):
-    """What people copy as it stands, such as a command of another program: no line is broken in it."""
-
-    __slots__ = ()
 
 
 def written(text: Text, command: Callable[[Command], str] = str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,17 @@ def test_the_budget_takes_most_time_per_second_first() -> None:
 def test_impossible_parameters_are_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         planned([{"short_name": "a"}], **parameters)
+
+
+@pytest.mark.parametrize("name", ["regex:.*", "regex:", "regex:gemm|x(y)", "gemm", "a.regex:b"])
+def test_a_name_that_reads_as_an_expression_finds_itself_alone(name: str) -> None:
+    """ncu takes what begins with regex: for an expression that is searched for."""
+    (row,) = planned([{"short_name": name}])
+    asked = row["kernel"]
+    assert row["name_base"] == "function" and row["launch_count"] == 1
+
+    def finds(other: str) -> bool:
+        expression = asked.removeprefix("regex:")
+        return asked == other if expression == asked else re.search(expression, other) is not None
+
+    assert [other for other in {name, f"{name}x", f"x{name}", "gemm", "regex:a"} if finds(other)] == [name]

@@ -24,6 +24,7 @@ from nsightlens.pages.section import NAME
 from tests.captures import kineto
 from tests.fixtures.simulated_run import FIXTURES
 from tests.places import ROOT
+from tests.terminal.whole_commands import recorded, too_long
 
 sys.path.insert(0, str(FIXTURES))
 generator = importlib.import_module("make_simulated_ddp")
@@ -43,13 +44,14 @@ def store(bundled_store: Path) -> Path:
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_page_names_the_late_rank_and_fits(store: Path, width: int) -> None:
-    done = compared(store, width)
+    with recorded() as made:
+        done = compared(store, width)
     assert done.exit_code == 0, done.output
     assert "Rank 1 comes last:" in done.stdout
     assert "Stragglers · nsys" in done.stdout and "Stragglers · kineto" in done.stdout
     assert "1 clocks fitted to that of rank 0" not in done.stdout
     assert "the clock of rank 1" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= width
+    assert not too_long(done.stdout.splitlines(), width, made)
 
 
 def test_the_trees_of_the_ranks_stand_side_by_side(store: Path) -> None:
@@ -213,7 +215,7 @@ def test_one_recording_of_each_the_page_says_how_to_add_another(tmp_path: Path) 
         done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(store)], env={"COLUMNS": "100"})
         return " ".join(done.stdout.split())
 
-    assert f"To add one, capture the run again: nsightlens ingest AGAIN --run NAME --store {store}." in said()
+    assert f"To add one, capture the run again: nsightlens ingest AGAIN --run NAME --store {store}" in said()
     nl.ingest(tmp_path / "again", store=store, run="before", jobs=1).close()
     assert "2 and 1 recordings" in said() and "To add one" not in said()
 
@@ -334,7 +336,8 @@ def test_where_the_step_time_went(tmp_path: Path) -> None:
     generator.make(tmp_path / "other", seed=2, run="other", steps=6, evaluate_after=(), late=((3, 1, 40_000_000),))
     nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store", jobs=1).close()
     asked = ["runs", "base", "other", "--store", str(tmp_path / "store")]
-    page = CliRunner().invoke(command, asked, env={"COLUMNS": "100"}).stdout
+    with recorded() as made:
+        page = CliRunner().invoke(command, asked, env={"COLUMNS": "100"}).stdout
     tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)["tables"]
     change = tables["waterfall"][0]["change_ns"]
     assert sum(row["difference_ns"] for row in tables["waterfall"]) == change
@@ -342,7 +345,7 @@ def test_where_the_step_time_went(tmp_path: Path) -> None:
     assert tables["step"][0]["difference_ns"] == change
     ranks = CliRunner().invoke(command, [*asked, "--per", "rank", "--tool", "kineto"], env={"COLUMNS": "100"}).stdout
     assert ranks.count("Where the step time went of rank ") == 2 and "kineto" in ranks
-    assert max(map(len, page.splitlines())) <= 100
+    assert not too_long(page.splitlines(), 100, made)
 
 
 def test_records_of_all_ranks_say_which_to_trace(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from nsightlens.cli.doctor import command
 from nsightlens.doctor import fitness
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding, Machine, examine, verdict
 from tests.captures import kineto
+from tests.terminal.whole_commands import recorded, too_long
 
 TORCH = '{"version": "2.13.0", "cuda": "13.0", "seen": true, "kineto": true, "nvtx": true}'
 
@@ -170,13 +171,14 @@ def test_it_reads_well_with_nothing_installed(
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(command, ["run"])
+    with recorded() as made:
+        done = CliRunner().invoke(command, ["run"])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert any(line.startswith("note  nsys          Nsight Systems") for line in lines)
     assert lines[-1] == "No profiler can record here; captures from elsewhere can be read."
     width = {"80": 80, "100": 100, "300": 160, "20": 40, "": 120}[columns]
-    assert [line for line in lines[:-1] if len(line) > width and " " in line[23:]] == []
+    assert [line for line in too_long(lines[:-1], width, made) if " " in line[23:]] == []
     told = " ".join(" ".join(lines).split())
     assert all(" ".join(f"{f.found} {'-> ' + f.fix if f.fix else ''}".split()) in told
                for f in examine(Path("run")) if "free" not in f.found)

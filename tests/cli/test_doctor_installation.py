@@ -85,5 +85,5 @@ def test_a_system_without_file_locks_says_what_it_can(monkeypatch: pytest.Monkey
 
 def test_a_checkout_that_is_not_installed(tmp_path: Path) -> None:
     first = next(installation.examine_installation(tmp_path, 80, "no such distribution"))
-    assert (first.state, first.fix) == (NOTE, "pip install . in the checkout")
+    assert (first.state, first.fix) == (NOTE, "In the checkout: pip install .")
     assert all(f.fix for f in installation.examine_installation(None, 80, "no such distribution") if f.state != GOOD)

@@ -15,6 +15,7 @@ from nsightlens.errors import NsightlensError
 from nsightlens.views import figures
 from tests.exact_intervals import exact_intervals
 from tests.places import ROOT
+from tests.terminal.whole_commands import recorded, too_long
 
 DATA = ROOT.parent / "shared" / "data"
 pytestmark = [pytest.mark.captures, pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")]
@@ -45,8 +46,9 @@ def exact_times(name: str) -> list[int]:
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_page_fits_and_names_what_is_missing(store: tuple[str, Path], width: int) -> None:
-    done = CliRunner().invoke(command, ["--store", str(store[1])], catch_exceptions=False, env={"COLUMNS": str(width)})
-    assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= width
+    with recorded() as made:
+        done = CliRunner().invoke(command, ["--store", str(store[1])], catch_exceptions=False, env={"COLUMNS": str(width)})
+    assert done.exit_code == 0 and not too_long(done.stdout.splitlines(), width, made)
     assert ("Ranks side by side" in done.stdout) == (store[0] in ("eight_ranks", "windows", "nsys"))
     for ns in exact_times(store[0]):
         assert figures.duration(ns) in done.stdout

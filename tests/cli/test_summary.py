@@ -32,6 +32,7 @@ from tests.captures import kineto, ncu
 from tests.cli.command_line import run as ran
 from tests.places import ROOT
 from tests.readers.nsys_report import base, call, strings, write
+from tests.terminal.whole_commands import recorded, too_long
 
 FIXTURE = ROOT / "fixtures" / "simulated_resnet18_ddp"
 
@@ -47,9 +48,9 @@ def ask(store: Path, *arguments: str, width: int = 100) -> Result:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160, 300])
 def test_every_line_fits_the_page(demo: Path, width: int) -> None:
-    done = ask(demo, width=width)
-    assert done.exit_code == 0
-    assert max(map(len, done.stdout.splitlines())) <= min(width, 160)
+    with recorded() as made:
+        done = ask(demo, width=width)
+    assert done.exit_code == 0 and not too_long(done.stdout.splitlines(), min(width, 160), made)
 
 
 def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None:
@@ -124,7 +125,7 @@ def test_memory_without_totals_names_the_curve(tmp_path: Path) -> None:
     store = nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1)
     assert store.view("memory_curve").num_rows
     text = " ".join(ask(tmp_path / "store", width=300).stdout.split())
-    assert f"what was allocated and freed: nsightlens show memory_curve --store {tmp_path / 'store'})" in text
+    assert f"what was allocated and freed: nsightlens show memory_curve --store {tmp_path / 'store'}" in text
 
 
 def test_a_store_of_counters_alone_has_a_page(tmp_path: Path) -> None:

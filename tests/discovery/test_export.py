@@ -8,6 +8,7 @@ import pytest
 
 from nsightlens.discovery.export import PACKED_SQLITE, REPORTS, advice, advice_for_all, convert, recognise
 from nsightlens.errors import ReadError
+from nsightlens.terminal.text import written
 from tests.launchers import stand_ins
 
 (NSYS,) = REPORTS
@@ -64,13 +65,13 @@ def test_without_the_tool_the_command_is_told(tools: Path, tmp_path: Path) -> No
     with pytest.raises(ReadError) as caught:
         convert(NSYS, Path("/d/my run.nsys-rep"), tmp_path / "c" / "x.sqlite")
     assert "'--output=/d/my run.sqlite' '/d/my run.nsys-rep'" in str(caught.value)
-    assert advice(NSYS, Path("/d/a.nsys-rep")).startswith("Run where nsys is installed: nsys export --type=sqlite")
+    assert written(advice(NSYS, Path("/d/a.nsys-rep"))).startswith("Run where nsys is installed: nsys export --type=sqlite")
 
 
 def test_reports_of_two_endings_are_found_by_one_command() -> None:
     one, other = Path("/d/a.nsys-rep"), Path("/d/e/b.qdrep")
-    assert "find /d '(' -name '*.nsys-rep' -o -name '*.qdrep' ')' -exec" in advice_for_all([one, other])
-    assert "find /d -name '*.nsys-rep' -exec" in advice_for_all([one])
+    assert "find /d '(' -name '*.nsys-rep' -o -name '*.qdrep' ')' -exec" in written(advice_for_all([one, other]))
+    assert "find /d -name '*.nsys-rep' -exec" in written(advice_for_all([one]))
 
 
 def test_no_more_is_unpacked_than_the_header_states(tmp_path: Path) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from random import Random
 from string import ascii_letters, digits
 
+import pyarrow as pa
 import pytest
 
 from nsightlens.discovery import secrets
 from nsightlens.discovery.ranks import sidecar_of
 from nsightlens.discovery.secrets import struck, without_secrets, without_tokens
+from nsightlens.schema import TABLES
+from nsightlens.store.prose import without_secrets_in_prose
 from tests.discovery.planted import COMMANDS, HARMLESS, HOSTILE, SYNTAXES, TEXTS, TOKEN
 from tests.places import ROOT, sqlite_captures
 
@@ -113,3 +118,42 @@ def test_no_name_of_a_real_capture_is_struck() -> None:
             base.text_factory = lambda raw: raw.decode("utf-8", "replace")
             rows = base.execute("SELECT DISTINCT value FROM StringIds ORDER BY length(value), value LIMIT 5000").fetchall()
         assert [text for (text,) in rows if struck(text) != text] == []
+
+
+def _suspicious() -> Iterator[str]:
+    """Yield texts around each name and shape that is known: with other parts, endings, signs and letters beside it."""
+    stems = ("secret", "passw", "passphrase", "credential", "authorization", "api_key", "auth-key", "private.key", "licenseKey",
+             "jwt", "otp", "sessid", "sessionid", "db_pass", "pass", "token", "hf_tokens", "tokens", "cookie", "cookies", "auth",
+             "bearer", "pw", "db_pwd", "pwd", "sig", "signature", "X-Amz-Signature", "key", "unsigned", "Kernel", "sigma")
+    value = "aB3dE5gH7jK9mN1pQ"
+    for word, before, behind in product(
+            (each for stem in stems for each in (stem, stem.upper(), stem.title())), ("", "my", "My", "x_", "2", "é", "--"),
+            ("", "2", "_", "s", "Value", "_read_prod", "-test", "x", "X", "é", "\u200b")):
+        name = f"{before}{word}{behind}"
+        yield from (f"{name}={value}", f"{name}: {value}", f"\0{name}\0{value}\0", f"{name} {value}", f'f("{name}", "{value}")')
+    for program in ("mysql -p", "mysqldump -p", "mariadb -p", "sshpass -p ", "login -p ", "redis-cli -a ", "curl -u x:"):
+        yield f"{program}{value}"
+    for shape in (TOKEN, "tskey-" + value, "AKIA" + value.upper(), "eyJ" + value, "-----BEGIN RSA PRIVATE KEY-----x",
+                  "ya29." + value, f"s3://k:{value}@b", f"//{value}@h/", f"file:/u:{value}@h", f"a@{value}", f"x, y@ {value}"):
+        yield from (shape, f"see {shape} there", f"x{shape}", f"unsigned {shape}")
+
+
+def test_the_first_look_keeps_no_text_from_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What leaves by the first look, in either engine of expressions, loses nothing where every text is gone through."""
+    texts = [*_suspicious(), *TEXTS, *HARMLESS, *map("\0".join, COMMANDS), *HOSTILE, *SYNTAXES]
+    table = TABLES["diagnostics"]
+    batch = pa.RecordBatch.from_pydict({"message": pa.array(texts, pa.string())})
+    quick, stored = [struck(text) for text in texts], without_secrets_in_prose(batch, table)["message"].to_pylist()
+    everything = re.compile("")
+    monkeypatch.setattr(secrets, "_NAMED", everything)
+    monkeypatch.setattr(secrets, "_SHAPED", everything)
+    assert [text for text, ours, said in zip(texts, quick, map(struck, texts), strict=True) if ours != said] == []
+    assert stored == quick and sum(text != said for text, said in zip(texts, quick, strict=True)) > 1000
+
+
+@pytest.mark.parametrize("name", ["void f<unsigned int>(unsigned char const*)", "KeyValueSorter", "at::sigmoid", "notproj",
+                                  "tokenizer"])
+def test_common_words_of_kernels_leave_by_the_first_look(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_assigned", pytest.fail)
+    monkeypatch.setattr(secrets, "without_tokens", pytest.fail)
+    assert struck(name) == name

@@ -8,7 +8,6 @@ import io
 import lzma
 import os
 import pickle
-import re
 import shutil
 import sqlite3
 import subprocess
@@ -30,8 +29,10 @@ from nsightlens.cli.ingest import command as ingest_command
 from nsightlens.cli.scan import command as scan_command
 from nsightlens.discovery.files import look_at
 from nsightlens.discovery.unsupported import advice_for_all
+from nsightlens.terminal.text import written
 from tests.captures import kineto
 from tests.places import ROOT
+from tests.terminal.pasted import between
 
 SHARED = ROOT / "../shared/data"
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
@@ -231,7 +232,7 @@ def test_the_command_for_a_tar_archive_unpacks_it(name: str, tmp_path: Path) -> 
 def test_several_tar_archives_are_unpacked_by_one_command(tmp_path: Path) -> None:
     for name, member in (("a.tar.gz", "x.sqlite"), ("b.tar.gz", "x.sqlite"), ("c.tar", "x.sqlite")):
         _tar("gz" if name.endswith("gz") else "", member)(tmp_path / name)
-    advice = advice_for_all(sorted(tmp_path.iterdir()))
+    advice = written(advice_for_all(sorted(tmp_path.iterdir())))
     subprocess.run(["sh", "-c", advice.removeprefix("Run ").partition("   and")[0]], check=True)
     assert sorted(path.parent.name for path in tmp_path.rglob("x.sqlite")) == [
         f"{name}.unpacked" for name in ("a.tar.gz", "b.tar.gz", "c.tar")]
@@ -255,10 +256,9 @@ def test_what_unpacks_a_file_acts_on_that_file_and_keeps_it(program: str, count:
         path.write_bytes(pack(inner))
     refused = look_at(captures[0], tmp_path, "r").refused
     assert refused is not None
-    command = (re.match("Run (.*), and ingest", refused.what_to_do) if count == 1
-               else re.match("Run (.*)   and ingest", advice_for_all(captures)))
-    assert command is not None
-    subprocess.run(["sh", "-c", command[1]], cwd=tmp_path, check=True)
+    command = (refused.what_to_do.partition(": ")[2] if count == 1
+               else between(written(advice_for_all(captures)), "Run ", "   and ingest again"))
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
     assert sorted(tmp_path.rglob("*.*")) == sorted([other, *captures, *(path.with_suffix("") for path in captures)])
     assert [path.with_suffix("").read_bytes() for path in captures] == [inner] * count
 

@@ -271,19 +271,25 @@ def test_a_journal_names_only_what_a_writer_makes(small: Path, tmp_path: Path) -
     shutil.copytree(small, store)
     kineto(tmp_path / "outside" / "run=x" / "a.parquet")
     (store / "parts" / "linked").symlink_to(tmp_path / "outside")
-    left, scratch = store / "parts" / "kernels" / "run=gone" / "a.parquet", store / f".nsightlens-scratch-{'ab' * 8}"
+    made = f"kineto-{'ab' * 6}.{'cd' * 4}.parquet"
+    left, scratch = store / "parts" / "kernels" / "run=gone" / made, store / f".nsightlens-scratch-{'ab' * 8}"
+    theirs = [f"parts/kernels/run=base/{name}" for name in ("theirs.parquet", "a.parquet", f"a.{'cd' * 4}.parquet")]
+    theirs += [f"parts/Kernels/run=x/{made}", f"parts/kernels/run=a b/{made}", f"parts/data/run=x/{made}.parquet"]
+    for name in theirs:
+        kineto(store / name)
+    kineto(tmp_path / "outside" / "run=x" / made)
     kineto(left), kineto(scratch / "deeper" / "a")
     (scratch / "link").symlink_to(tmp_path / "outside")
     kineto(store / "notes.txt"), kineto(store / "src" / "a")
-    live = next(path.relative_to(store).as_posix() for path in store.glob("parts/kernels/run=base/*"))
-    lines = [left.relative_to(store).as_posix(), scratch.name, live, "notes.txt", "src", ".", "..", "", "/", "parts",
-             str(tmp_path / "outside"), "parts/linked/run=x/a.parquet", "parts/../run=x/a.parquet", "../outside/run=x/a.parquet",
-             ".nsightlens-scratch-"]
+    live = sorted(path.relative_to(small).as_posix() for path in small.rglob("*.parquet"))
+    lines = [left.relative_to(store).as_posix(), scratch.name, *live, "notes.txt", "src", ".", "..", "", "/", "parts",
+             str(tmp_path / "outside"), f"parts/linked/run=x/{made}", f"parts/../run=x/{made}", f"../outside/run=x/{made}",
+             ".nsightlens-scratch-", *theirs]
     (store / journal.FILE).write_text("\n".join([journal.HEADER, *lines, "half a li"]))
     ingest([kineto(tmp_path / "run" / "a.json").parent], store, jobs=1)
     assert not left.exists() and not left.parent.exists() and not scratch.exists() and not (store / journal.FILE).exists()
-    assert all(path.exists() for path in (store / live, store / "notes.txt", store / "src" / "a",
-                                          tmp_path / "outside" / "run=x" / "a.parquet"))
+    assert all(path.exists() for path in (*map(store.joinpath, [*live, *theirs, "notes.txt", "src/a"]),
+                                          tmp_path / "outside" / "run=x" / "a.parquet", tmp_path / "outside" / "run=x" / made))
 
 
 @pytest.mark.long

@@ -224,10 +224,11 @@ def test_an_upload_that_breaks_off_leaves_the_old_store(
 @pytest.mark.long
 def test_what_a_killed_writer_left_goes_a_day_later(memory: Any, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ingest([job], URL, jobs=1)
-    left = ["parts/kernels/run=x/left.parquet", f"catalogs/{'ab' * 8}.duckdb"]
+    left = [f"parts/kernels/run=x/kineto-{'ab' * 6}.{'cd' * 4}.parquet", f"catalogs/{'ab' * 8}.duckdb"]
     for name in [*left, "parts/kernels/run=x/theirs.parquet", "catalogs/theirs.duckdb"]:
         memory.pipe_file(f"/store/{name}", b"left")
-    memory.pipe_file("/store/nsightlens-commits/abc.journal", json.dumps([*left, "../job/rank0.json", "theirs"]).encode())
+    named = [*left, "parts/kernels/run=x/theirs.parquet", "../job/rank0.json", "theirs"]
+    memory.pipe_file("/store/nsightlens-commits/abc.journal", json.dumps(named).encode())
     kineto(job / "rank1.json", rank=1, pid=5)
     ingest([job], URL, jobs=1)
     assert _objects(memory).issuperset(left), "its writer may be about to commit"

@@ -11,7 +11,8 @@ import pytest
 
 from nsightlens.cli import root
 from nsightlens.terminal.command import Command
-from nsightlens.terminal.text import Verbatim, joined, written
+from nsightlens.terminal.quoting import Verbatim
+from nsightlens.terminal.text import joined, written
 from tests.terminal.pasted import NAMES, every_name, every_shell, paste
 
 

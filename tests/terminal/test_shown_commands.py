@@ -49,8 +49,8 @@ def unpacked(head: bytes) -> Callable[[str], str]:
         found = unsupported.recognise(Path(name), head)
         assert found is not None
         if head == XZ:
-            return between(found.what_to_do, "Run ", ", and ingest what it unpacks")
-        return between(found.what_to_do, {ZIP: "captures: ", PICKLE: "ingest that: "}.get(head, "traceconv: "))
+            return between(written(found.advice), "what is in it: ")
+        return between(written(found.advice), {ZIP: "captures: ", PICKLE: "ingest that: "}.get(head, "traceconv: "))
 
     return command
 
@@ -68,7 +68,8 @@ CASES: dict[str, tuple[Callable[[str], str], Callable[[str], list[str]]]] = {
     "xz": (unpacked(XZ), lambda name: ["unxz", "-k", plain(name)]),
     "zip": (unpacked(ZIP), lambda name: ["unzip", plain(globbed(name)), "-d", plain(f"{name}.unpacked")]),
     "pickle": (unpacked(PICKLE), lambda name: ["python", "-c", "…", plain(name), plain(f"{name}.json")]),
-    "nsys report": (lambda name: between(export.advice(export.REPORTS[0], Path(name)), "installed: ", "   and ingest again"),
+    "nsys report": (lambda name: between(written(export.advice(export.REPORTS[0], Path(name))), "installed: ",
+                                            "   and ingest again"),
                     lambda name: ["nsys", "export", "--type=sqlite", "--force-overwrite=true",
                                   f"--output={Path(name).with_suffix('.sqlite')}", plain(name)]),
     "no store": (lambda name: between(str(no_store(name)), "Make one with: "),
@@ -134,7 +135,7 @@ def test_what_unpacks_a_tar_archive(tmp_path: Path, shell: str) -> None:
     """tar takes host:name for a file on another host, unless a / stands before the colon."""
     names = [f"{name}.tar" for name in NAMES]
     head = bytes(257) + b"ustar"
-    advice = [found.what_to_do for name in names if (found := unsupported.recognise(Path(name), head))]
+    advice = [written(found.advice) for name in names if (found := unsupported.recognise(Path(name), head))]
     calls = paste("\n".join(text[text.index("mkdir"):] for text in advice), tmp_path, shell)
     assert [words[2] for words in calls if words[0] == "tar"] == [f"./{name}" for name in names]
 
@@ -144,7 +145,7 @@ def test_a_packed_trace_is_unpacked_and_converted(tmp_path: Path, name: str) -> 
     found = unsupported._perfetto(Path(f"{name}.gz"), PERFETTO)
     if found is None:
         pytest.skip("no Perfetto trace")
-    calls = paste(between(found.what_to_do, "traceconv: "), tmp_path, "sh")
+    calls = paste(between(written(found.advice), "traceconv: "), tmp_path, "sh")
     assert calls[0] == ["gunzip", "-k", plain(f"{name}.gz")]
     assert calls[1][:3] == ["traceconv", "json", plain(name)] and len(calls[1]) == 4
 
@@ -158,10 +159,11 @@ def test_what_finds_all_files_of_a_kind_finds_those(tmp_path: Path, shell: str) 
         folder.mkdir(parents=True)
         for ending in (".xz", ".x", f".{name}"):
             (folder / f"a{ending}").touch()
-        commands.append(between(unsupported.advice_for_all([folder / "a.xz", folder / "b.xz"]), "Run ", "   and ingest again"))
+        commands.append(between(written(unsupported.advice_for_all([folder / "a.xz", folder / "b.xz"])),
+                                "Run ", "   and ingest again"))
         meant.append(str(folder / "a.xz"))
         report = folder / f"a.{name}"
-        commands.append(between(export.advice_for_all([report, report]), "installed: ", "   and ingest again"))
+        commands.append(between(written(export.advice_for_all([report, report])), "installed: ", "   and ingest again"))
         meant.append(str(report))
     assert [words[-1] for words in paste("\n".join(commands), tmp_path, shell)] == meant
 

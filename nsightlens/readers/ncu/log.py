@@ -69,8 +69,8 @@ def refusal(path: Path, log: Sequence[bytes]) -> ReadError:
         return ReadError(path, reason, todo, "application_failed")
     saved_again = recognise_foreign_csv(text)
     if saved_again:
-        _, reason, todo = saved_again
-        return ReadError(path, reason, todo, "foreign_format")
+        _, reason, advice = saved_again
+        return ReadError(path, reason, advice, "foreign_format")
     return _other_refusal(path, lines)
 
 

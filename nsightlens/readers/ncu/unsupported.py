@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import csv
 import re
+from typing import TYPE_CHECKING
+
+from nsightlens.terminal.quoting import Verbatim
+
+if TYPE_CHECKING:
+    from nsightlens.terminal.text import Text
 
 _NSYS_TODO = (
-    "Read the report itself, which has every kernel: nsys export --type sqlite REPORT.nsys-rep, then ingest the .sqlite file; "
-    "where it must be a CSV: nsys stats --report cuda_gpu_trace --format csv REPORT.nsys-rep."
-)
-_NVPROF_TODO = "Profile again with nsys (timeline) and ncu (counters): ncu --csv --page raw --log-file FILE.csv COMMAND."
-_SOURCE_TODO = ("Export the counters of the report instead: ncu --import REPORT.ncu-rep --csv --page raw; or ingest "
-                "REPORT.ncu-rep itself.")
+    "Read the report itself, which has every kernel: ", Verbatim("nsys export --type sqlite REPORT.nsys-rep"),
+    ", then ingest the .sqlite file; where it must be a CSV: ",
+    Verbatim("nsys stats --report cuda_gpu_trace --format csv REPORT.nsys-rep"))
+_NVPROF_TODO = ("Profile again with nsys (timeline) and ncu (counters): ",
+                Verbatim("ncu --csv --page raw --log-file FILE.csv COMMAND"))
+_SOURCE_TODO = ("Ingest REPORT.ncu-rep itself, or export the counters of the report: ",
+                Verbatim("ncu --import REPORT.ncu-rep --csv --page raw"))
 _HAND_TODO = "Ingest ncu's own report (.ncu-rep), or what it prints with --csv --page raw."
 _RESAVED_TODO = "Ingest the report that it was printed from (.ncu-rep), or the file as ncu wrote it."
 _OTHER_SEPARATORS = ";\t|"
@@ -25,7 +32,7 @@ _COUNTER_WORDS = re.compile(
 )
 
 
-def recognise_foreign_csv(head_text: str) -> tuple[str, str, str] | None:
+def recognise_foreign_csv(head_text: str) -> tuple[str, str, Text] | None:
     """Return (kind, reason, what to do) of a CSV that another tool or a person made, from its first lines; None if unknown."""
     for line in head_text.removeprefix("﻿").splitlines()[:200]:
         if any({"Process ID", "Kernel Name"} <= {cell.strip('" ') for cell in line.split(sign)} for sign in _OTHER_SEPARATORS):
@@ -42,7 +49,7 @@ def recognise_foreign_csv(head_text: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _nvprof(cells: list[str]) -> tuple[str, str, str] | None:
+def _nvprof(cells: list[str]) -> tuple[str, str, Text] | None:
     names = set(cells)
     if {"Time(%)", "Time", "Calls", "Name"} <= names:
         what = "summary"
@@ -55,13 +62,13 @@ def _nvprof(cells: list[str]) -> tuple[str, str, str] | None:
     return f"nvprof {what} csv", "output of nvprof, which has no launch by launch counters like ncu's", _NVPROF_TODO
 
 
-def _source_page(cells: list[str]) -> tuple[str, str, str] | None:
+def _source_page(cells: list[str]) -> tuple[str, str, Text] | None:
     if cells[0] != "#" or not {"Source", "Address"} & set(cells):
         return None
     return "ncu source page csv", "ncu's source page: counters of instructions, not of launches", _SOURCE_TODO
 
 
-def _nsys(cells: list[str]) -> tuple[str, str, str] | None:
+def _nsys(cells: list[str]) -> tuple[str, str, Text] | None:
     names = set(cells)
     sums = cells[0] in _NSYS_FIRST and any(_NSYS_OTHER.fullmatch(cell) for cell in cells)
     traces = len(names & _NSYS_TRACE) >= 2
@@ -71,7 +78,7 @@ def _nsys(cells: list[str]) -> tuple[str, str, str] | None:
     return "nsys stats csv", "a summary that `nsys stats` made of a report: it has no launches", _NSYS_TODO
 
 
-def _by_hand(cells: list[str]) -> tuple[str, str, str] | None:
+def _by_hand(cells: list[str]) -> tuple[str, str, Text] | None:
     counters = [cell for cell in cells if _COUNTER_WORDS.search(cell)]
     if len(counters) < 2 or len(cells) < 3 or {"ID", "Process ID"} & set(cells):
         return None

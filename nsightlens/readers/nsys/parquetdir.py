@@ -25,6 +25,7 @@ from nsightlens.readers.nsys.source import (
     is_report,
     is_unread,
 )
+from nsightlens.terminal.quoting import Verbatim
 
 SUFFIX = ".parquet"
 
@@ -48,8 +49,8 @@ class ParquetSource:
         except OSError as exc:
             raise ReadError(path, f"the directory cannot be listed ({exc.strerror})", "Check its permissions") from exc
         if not is_report(self._all):
-            raise UnknownFormatError(path, "no directory of an nsys export", "Give a directory made by "
-                                     "nsys export --type parquetdir", "foreign_directory")
+            raise UnknownFormatError(path, "no directory of an nsys export", ("Give a directory made by ",
+                                     Verbatim("nsys export --type parquetdir")), "foreign_directory")
         self._files: dict[str, pq.ParquetFile] = {}
         self._columns: dict[str, frozenset[str]] = {}
         for name, actual in canonical(self._all).items():

@@ -16,6 +16,7 @@ from nsightlens.errors import ReadError, UnknownFormatError
 from nsightlens.readers.nsys.pages import Pages
 from nsightlens.readers.nsys.scan import ERRORS, TABULAR, Scan, Table, as_string, connect, quoted
 from nsightlens.readers.nsys.source import DECODED, STRINGS, Kind, canonical, is_report, is_unread
+from nsightlens.terminal.quoting import Verbatim
 
 _STRINGS_PER_QUERY = 20_000
 _NO_TABLE = Table("", frozenset(), None, None, 0, {})
@@ -41,7 +42,7 @@ class SqliteSource:
         except ERRORS as exc:
             self.close()
             raise ReadError(path, f"the SQLite file is damaged ({exc})",
-                            "Export the report again: nsys export --type sqlite", "damaged") from exc
+                            ("Export the report again: ", Verbatim("nsys export --type sqlite")), "damaged") from exc
         self._tables = {name: self._table(name, actual) for name, actual in canonical(names).items()}
         self._others = self._unread(names)
 

@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, diagnostic
 from nsightlens.readers.gzip_lines import Lines
 from nsightlens.readers.nsys.stats_cells import Header, Locale, Report, header, locale_of
 from nsightlens.terminal.quoting import shell_line
+
+if TYPE_CHECKING:
+    from nsightlens.terminal.text import Text
 
 SAMPLE = 10_000
 _HEADER_WITHIN = 200
@@ -131,10 +135,10 @@ class Table:
                 self.tally["rows_damaged"] += 1
 
 
-def what_to_do(report: str) -> str:
+def what_to_do(report: str) -> Text:
     """Return how to get what the reader reads."""
     again = shell_line("nsys", "stats", "--report", report, "--format", "csv", "REPORT.nsys-rep")
-    return f"Print it again: {again}; or ingest nsys export --type sqlite"
+    return "Print it again: ", again, "; or ingest nsys export --type sqlite"
 
 
 def encoding(start: bytes) -> str:
