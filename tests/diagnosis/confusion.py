@@ -1,0 +1,347 @@
+"""What is said of simulated jobs with known faults: the confusion table of docs/limits.md.
+
+    python -m tests.diagnosis.confusion [--captures 600] [--first 0]
+
+A job is simulated with its faults and, by the same random numbers, without: the gain of curing one is by how much shorter the
+judged window is then. All that is judged is read from files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import random
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nsightlens as nl
+from tests.places import ROOT
+
+sys.path.insert(0, str(ROOT / "fixtures"))
+generator = importlib.import_module("make_simulated_ddp")
+fault = importlib.import_module("simulated.fault")
+Fault, Knobs = fault.Fault, importlib.import_module("simulated.knobs").Knobs
+
+Sums = dict[tuple[str, ...], int]
+_THROTTLING = "throttling"
+_WORTH_PCT, _HEALTHY_PCT = 5, 1
+_EXACT = (10, 0.5)
+_NO_FALSE = ("late rank", "clock", "slow step", "link")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a fault is read.
+
+    causes: of findings that name it; words: what else does, in a sentence or a subject. low, high: its amount in a tree, the
+    same but for what is known as a range only; within_pct: how far it may lie off, of the gain and of the window.
+    """
+
+    causes: tuple[str, ...]
+    words: str
+    low: Callable[[Any], int]
+    high: Callable[[Any], int] | None = None
+    within_pct: tuple[float, float] = _EXACT
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is said of a capture: the rows of the verdict, the ns of each node of its trees, and how many steps are judged."""
+
+    rows: list[dict[str, Any]]
+    nodes: Sums
+    steps: int
+    window_ns: int
+    ranks: int
+
+    def of(self, *path: str) -> int:
+        """Return the ns of a node in all trees."""
+        return self.nodes.get(path, 0)
+
+    def named(self, pattern: str) -> int:
+        """Return the ns of the leaves of idle time that have such a name."""
+        return sum(ns for path, ns in self.nodes.items() if path[0] == "idle" and len(path) == 3 and re.search(pattern, path[2]))
+
+    def won(self, field: str = "winnable_ns", share: int = 1) -> int:
+        """Return what the finding of late ranks says, in all windows."""
+        return sum(row[field] * (self.ranks if share else 1) for row in self.rows if row["cause"] == "late rank" and row[field])
+
+
+_LATE = Kind(("late rank",), r"late ranks? {rank}\b", Reading.won)
+_COMMUNICATION = Kind(("communication",), "exposed communication", lambda found: found.of("communication"))
+KINDS: dict[str, Kind] = {
+    fault.LOADER: Kind(("data loader",), "data loader", lambda found: found.of("idle", "data loader")),
+    fault.PAGEABLE: Kind(("copies",), "copies", lambda found: found.of("copies")),
+    fault.ALLOCATION: Kind((), "cudaMalloc|cudaFree", lambda found: found.named("cudaMalloc|cudaFree")),
+    fault.OVERHEAD: Kind(("profiler",), "profiler", lambda found: found.of("idle", "profiler")),
+    fault.FP32: Kind(("FP32",), "FP32", lambda found: found.of("computing")),
+    fault.UNFUSED: Kind(("launching", "operators"), "while the host launches|in operators|between kernels",
+                        lambda found: found.of("idle") + found.of("computing")),
+    fault.SLOW_STEP: Kind((), "save_checkpoint", lambda found: found.named("save_checkpoint")),
+    fault.BUCKET: _COMMUNICATION,
+    fault.SLOW_LINK: _COMMUNICATION,
+    fault.SLOW_GPU: _LATE,
+    fault.LATE_HOST: replace(_LATE, within_pct=(20, 0.5)),
+    _THROTTLING: replace(_LATE, high=lambda found: found.won("total_ns", 0)),
+    fault.ITEM: Kind((), "Synchronize|aten::item|_local_scalar_dense", lambda found: found.of("idle", "waiting"),
+                     lambda found: found.of("idle")),
+    fault.TENSOR_PARALLEL: replace(_COMMUNICATION, high=lambda found: found.of("communication") + found.of("idle")),
+}
+_ALIKE = ({fault.BUCKET, fault.SLOW_LINK, fault.TENSOR_PARALLEL}, {fault.SLOW_GPU, fault.LATE_HOST, _THROTTLING})
+"""Faults that are one cause in a tree: no pair is made of them."""
+
+
+@dataclass
+class Job:
+    """A simulated job under one tool, with or without faults."""
+
+    knobs: Any
+    tool: str
+    folder: Path
+
+    @cached_property
+    def ends(self) -> list[list[int]]:
+        """The GPU end of each step, by rank."""
+        return [_ends(record) for record in self._records]
+
+    @cached_property
+    def _records(self) -> list[Any]:
+        records: list[Any] = generator.execute(self.tool, self.knobs, generator.job(self.knobs))
+        return records
+
+    def window(self, steps: int) -> int:
+        """Return how long the last steps take, of all ranks."""
+        return sum(ends[-1] - ends[-1 - steps] for ends in self.ends)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What is said of its files."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            generator.timelines(Path(name) / "run", self.tool, self.knobs)
+            with nl.ingest(Path(name) / "run", store=Path(name) / "store", jobs=1) as store:
+                return reading(store.view("verdict").to_pylist(), store.view("time_tree").to_pylist())
+
+    def without(self, *kinds: str) -> Job:
+        """Return the same job without some of its faults."""
+        return Job(replace(self.knobs, faults=tuple(each for each in self.knobs.faults if _kind(each) not in kinds)), self.tool,
+                   self.folder)
+
+
+def _ends(record: Any) -> list[int]:
+    ends: dict[int, int] = defaultdict(int)
+    for done in record.work:
+        if done.work.step is not None and not done.lost:
+            ends[done.work.step] = max(ends[done.work.step], done.end)
+    return [ends[step] for step in sorted(ends)]
+
+
+def reading(rows: list[dict[str, Any]], tree: Iterable[dict[str, Any]]) -> Reading:
+    """Return what is said, from the rows of the views verdict and time_tree."""
+    nodes: Sums = defaultdict(int)
+    paths: dict[tuple[Any, int], tuple[str, ...]] = {}
+    steps, window, ranks = [], 0, 0
+    for row in tree:
+        if row["node"] == "window" and row["depth"] == 0:
+            steps.append(row["count"] or 0)
+            window, ranks = window + row["total_ns"], ranks + 1
+            continue
+        path = (*paths.get((row["profile_id"], row["parent_index"]), ()), row["node"])
+        paths[row["profile_id"], row["row_index"]] = path
+        nodes[path] += row["total_ns"]
+    return Reading([row for row in rows if row["kind"] != "condition"], dict(nodes), min(steps), window, ranks)
+
+
+def _kind(planted: Any) -> str:
+    return _THROTTLING if planted.kind == fault.SLOW_GPU and planted.step else str(planted.kind)
+
+
+def job(seed: int, folder: Path) -> Job:
+    """Return a healthy job."""
+    rng = random.Random(f"job {seed}")
+    tool = rng.choice(("nsys", "kineto"))
+    knobs = Knobs(
+        seed=seed, world_size=rng.choice((2, 2, 4)), batch=rng.choice((16, 32, 64, 128)), steps=7, evaluate_after=(), late=(),
+        stages=(("layer1", rng.choice((128, 192, 256)), 1),), blocks=1, buckets=(1 << 19, rng.choice((1 << 20, 25 << 20))),
+        pixel_bytes=rng.choice((1, 2)), logs=rng.random() < 0.85, network_bytes_per_ns=rng.choice((4.0, 8.0, 17.0)),
+        jitter=rng.choice((0.01, 0.03, 0.05)), dropped=0.0, swapped=0, sidecar_missing=())
+    return Job(knobs, tool, folder)
+
+
+def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
+    """Return a fault of that kind, of a size that may be worth something to the job."""
+    steps = healthy.knobs.steps - 1
+    step_ns = healthy.window(steps) / steps / healthy.knobs.world_size
+    share = 0.05 * 10 ** rng.random()
+    rank = rng.randrange(healthy.knobs.world_size)
+    size: float = share * step_ns
+    if kind == fault.SLOW_STEP:
+        return Fault(kind, size * steps, step=rng.randrange(3, steps))
+    if kind in (fault.SLOW_GPU, _THROTTLING):
+        return Fault(fault.SLOW_GPU, 1 + 2 * share, rank, rng.randrange(4, 6) if kind == _THROTTLING else 0)
+    if kind in (fault.PAGEABLE, fault.SLOW_LINK):
+        size = rng.uniform(2, 6)
+    elif kind == fault.FP32:
+        size = rng.randrange(1, 3)
+    elif kind == fault.UNFUSED:
+        size = 20 + size // 14_000
+    elif kind == fault.ITEM:
+        size = rng.randrange(1, 5)
+    elif kind == fault.TENSOR_PARALLEL:
+        size = rng.randrange(1, 4)
+    elif kind == fault.BUCKET:
+        size *= healthy.knobs.network_bytes_per_ns / 4
+    return Fault(kind, size, rank)
+
+
+def place(read: Reading, which: Any) -> tuple[int, int] | None:
+    """Return where a fault is named: in which row, at which letter of it; None where nowhere."""
+    kind = KINDS[_kind(which)]
+    pattern = re.compile(kind.words.replace("{rank}", str(which.rank)))
+    for row in read.rows:
+        if row["place"]:
+            is_rank = row["cause"] != "late rank" or row["subject"] == str(which.rank)
+            if is_rank and (row["cause"] in kind.causes or pattern.search(row["subject"] or "")):
+                return row["place"], 0
+        else:
+            found = pattern.search(row["text"])
+            if found:
+                return 0, found.start()
+    return None
+
+
+def amounts(faulty: Job, healthy: Job, kind: str) -> tuple[int, int]:
+    """Return by how much more of a cause is read with the fault than without: least and most."""
+    how = KINDS[kind]
+    low, high = how.low, how.high or how.low
+    ends = sorted(amount(faulty.reading) - amount(healthy.reading) for amount in (low, high))
+    return ends[0], ends[1]
+
+
+def is_right(low: int, high: int, gain: int, window: int, within_pct: tuple[float, float]) -> bool:
+    """Return whether an amount, or a range, holds a gain."""
+    off = max(low - gain, gain - high, 0)
+    return 100 * off <= max(within_pct[0] * gain, within_pct[1] * window)
+
+
+@dataclass
+class Row:
+    """A line of the table: of how many jobs, in how many the fault is worth finding, named, and of the right amount."""
+
+    jobs: int = 0
+    worth: int = 0
+    named: int = 0
+    right: int = 0
+
+
+@dataclass
+class Table:
+    """All that was counted."""
+
+    kinds: dict[str, Row]
+    pairs: Row
+    healthy: int = 0
+    false: int = 0
+
+
+def _single(healthy: Job, kind: str, rng: random.Random, table: Table) -> Iterator[str]:
+    which = planted(healthy, kind, rng)
+    faulty = Job(replace(healthy.knobs, faults=(which,)), healthy.tool, healthy.folder)
+    read = faulty.reading
+    steps = min(read.steps, healthy.reading.steps)
+    gain = faulty.window(steps) - healthy.window(steps)
+    row = table.kinds[kind]
+    row.jobs += 1
+    if 100 * gain < _WORTH_PCT * read.window_ns:
+        return
+    row.worth += 1
+    is_named = place(read, which) is not None
+    low, high = amounts(faulty, healthy, kind)
+    is_it = is_right(low, high, gain, read.window_ns, KINDS[kind].within_pct)
+    row.named += is_named
+    row.right += is_it
+    if not (is_named and is_it):
+        yield (f"{kind} {which.size:.4g} seed {healthy.knobs.seed} {healthy.tool} {healthy.knobs.world_size} ranks: "
+               f"{'named' if is_named else 'NOT NAMED'}, gain {gain / 1e6:.3f} of {read.window_ns / 1e6:.3f} ms, read {low / 1e6:.3f}"
+               f" to {high / 1e6:.3f}; {' | '.join(each['text'] for each in read.rows)}")
+
+
+def _pair(healthy: Job, kinds: tuple[str, str], rng: random.Random, table: Table) -> Iterator[str]:
+    both = [planted(healthy, kind, rng) for kind in kinds]
+    faulty = Job(replace(healthy.knobs, faults=tuple(both)), healthy.tool, healthy.folder)
+    read = faulty.reading
+    gains = [faulty.window(read.steps) - faulty.without(kind).window(read.steps) for kind in kinds]
+    larger, smaller = sorted((0, 1), key=lambda which: -gains[which])
+    table.pairs.jobs += 1
+    if 100 * gains[smaller] < _WORTH_PCT * read.window_ns:
+        return
+    table.pairs.worth += 1
+    first, second = place(read, both[larger]), place(read, both[smaller])
+    table.pairs.named += first is not None and second is not None
+    is_it = first is not None and (second is None or first < second)
+    table.pairs.right += is_it
+    if not is_it:
+        yield (f"pair {kinds[larger]} {gains[larger] / 1e6:.3f}, {kinds[smaller]} {gains[smaller] / 1e6:.3f} of "
+               f"{read.window_ns / 1e6:.3f} ms seed {healthy.knobs.seed}: {' | '.join(each['text'] for each in read.rows)}")
+
+
+def _healthy(healthy: Job, table: Table) -> Iterator[str]:
+    read = healthy.reading
+    even = Job(replace(healthy.knobs, even=True), healthy.tool, healthy.folder)
+    if 100 * (healthy.window(read.steps) - even.window(read.steps)) >= _HEALTHY_PCT * read.window_ns:
+        return
+    table.healthy += 1
+    if any(row["cause"] in _NO_FALSE for row in read.rows):
+        table.false += 1
+        yield f"healthy seed {healthy.knobs.seed}: {' | '.join(each['text'] for each in read.rows)}"
+
+
+def confusion(captures: int, first: int = 0, tell: Callable[[str], object] = lambda line: None) -> Table:
+    """Return the counts over so many captures: in five, two healthy jobs, the same with one fault, and one with two."""
+    table = Table({kind: Row() for kind in KINDS}, Row())
+    kinds = list(KINDS)
+    with tempfile.TemporaryDirectory() as name:
+        for number in range(first, first + captures * 2 // 5):
+            rng = random.Random(f"fault {number}")
+            kind = kinds[number % len(kinds)]
+            healthy = job(number, Path(name))
+            if kind == fault.TENSOR_PARALLEL:
+                healthy = Job(replace(healthy.knobs, world_size=4), "kineto", healthy.folder)
+            lines = [*_single(healthy, kind, rng, table), *_healthy(healthy, table)]
+            if number % 2:
+                others = [each for each in kinds if each != fault.TENSOR_PARALLEL and not any(
+                    {kind, each} <= alike for alike in _ALIKE) and each != kind]
+                lines += _pair(healthy, (kind, rng.choice(others)), rng, table)
+            for line in lines:
+                tell(line)
+    return table
+
+
+def markdown(table: Table) -> Iterator[str]:
+    """Yield the table as Markdown."""
+    yield "| fault | jobs | curing gains 5 % or more | named | amount right |"
+    yield "|---|---|---|---|---|"
+    for kind, row in (*table.kinds.items(), ("two at once: in the right order", table.pairs)):
+        yield f"| {kind} | {row.jobs} | {row.worth} | {row.named} | {row.right} |"
+    yield ""
+    yield f"Of {table.healthy} healthy jobs, {table.false} had a late rank, clock, slow step or link named."
+
+
+def main() -> None:
+    """Print the table, and before it each job that is not read rightly."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--captures", type=int, default=600)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    options = parser.parse_args()
+    for line in markdown(confusion(options.captures, options.first, lambda text: print(text, file=sys.stderr))):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
