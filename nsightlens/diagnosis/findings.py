@@ -11,6 +11,7 @@ from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE,
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
 _LARGE_PCT = 30
+_OF_LAUNCHES = ("launching", "operators", "between kernels")
 _SMALL_NS = 20_000
 
 
@@ -43,6 +44,7 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
     yield from _of_ranks(verdict)
     for leaf in sums.leaves[IDLE]:
         yield from _of_idle(verdict, leaf)
+    yield from _of_launches(sums)
     yield from _of_computing(sums)
     for piece in sums.pieces[COPIES][:1]:
         action = "pin" if piece.memory == "pageable" else "migrate" if "migration" in piece.key else "overlap copies"
@@ -72,17 +74,23 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause in ("API calls", "waiting"):
         for call, ns in leaf.names[:2]:
             yield Finding(leaf.cause, call, ns, _of_call(call, leaf.cause, verdict.sums))
-    elif leaf.cause in ("launching", "operators"):
-        pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
-        yield Finding(leaf.cause, name, leaf.ns, "compile" if pytorch else "graphs")
     elif leaf.cause in ("first use", "compiling", "recording graphs"):
         yield Finding(leaf.cause, name, leaf.ns, "warm")
-    elif leaf.cause == "pause":
-        yield Finding("pause", name, leaf.ns, "pause")
+    elif leaf.cause in ("pause", "profiler"):
+        yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
     elif leaf.cause in ("OS calls", "ranges", "MPI"):
         yield Finding(leaf.cause, name, leaf.ns, "host")
     elif leaf.cause == "unknown":
         yield Finding("host code", "", leaf.ns, "sample")
+
+
+def _of_launches(sums: Sums) -> Iterator[Finding]:
+    """Yield what fewer and larger kernels would cure: the launches, what the host does for each, and the gaps between kernels."""
+    those = [leaf for leaf in sums.leaves[IDLE] if leaf.cause in _OF_LAUNCHES]
+    if those:
+        pytorch = any(tree.tool == "kineto" for tree in sums.trees)
+        name = next((name for name, _ in those[0].names if name), "")
+        yield Finding("launching", name, sum(leaf.ns for leaf in those), "compile" if pytorch else "graphs")
 
 
 def _of_call(name: str, cause: str, sums: Sums) -> str:

@@ -33,6 +33,7 @@ Sums = dict[tuple[str, ...], int]
 _THROTTLING = "throttling"
 _WORTH_PCT, _HEALTHY_PCT = 5, 1
 _EXACT = (10, 0.5)
+_AT_ONCE = 8
 _NO_FALSE = ("late rank", "clock", "slow step", "link")
 
 
@@ -74,6 +75,7 @@ class Reading:
         return sum(row[field] * (self.ranks if share else 1) for row in self.rows if row["cause"] == "late rank" and row[field])
 
 
+NOTHING = Reading([], {}, 0, 0, 0)
 _LATE = Kind(("late rank",), r"late ranks? {rank}\b", Reading.won)
 _COMMUNICATION = Kind(("communication",), "exposed communication", lambda found: found.of("communication"))
 KINDS: dict[str, Kind] = {
@@ -104,7 +106,8 @@ class Job:
 
     knobs: Any
     tool: str
-    folder: Path
+    reading: Reading = NOTHING
+    """What is said of its files, once they are read."""
 
     @cached_property
     def ends(self) -> list[list[int]]:
@@ -120,18 +123,13 @@ class Job:
         """Return how long the last steps take, of all ranks."""
         return sum(ends[-1] - ends[-1 - steps] for ends in self.ends)
 
-    @cached_property
-    def reading(self) -> Reading:
-        """What is said of its files."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as name:
-            generator.timelines(Path(name) / "run", self.tool, self.knobs)
-            with nl.ingest(Path(name) / "run", store=Path(name) / "store", jobs=1) as store:
-                return reading(store.view("verdict").to_pylist(), store.view("time_tree").to_pylist())
-
     def without(self, *kinds: str) -> Job:
         """Return the same job without some of its faults."""
-        return Job(replace(self.knobs, faults=tuple(each for each in self.knobs.faults if _kind(each) not in kinds)), self.tool,
-                   self.folder)
+        return self.with_faults(each for each in self.knobs.faults if _kind(each) not in kinds)
+
+    def with_faults(self, faults: Iterable[Any]) -> Job:
+        """Return the same job with other faults."""
+        return Job(replace(self.knobs, faults=tuple(faults)), self.tool)
 
 
 def _ends(record: Any) -> list[int]:
@@ -140,6 +138,19 @@ def _ends(record: Any) -> list[int]:
         if done.work.step is not None and not done.lost:
             ends[done.work.step] = max(ends[done.work.step], done.end)
     return [ends[step] for step in sorted(ends)]
+
+
+def read(jobs: list[Job]) -> None:
+    """Read the files of jobs, each a run of one store."""
+    with tempfile.TemporaryDirectory() as name:
+        for number, each in enumerate(jobs):
+            run = f"job{number:03d}"
+            generator.timelines(Path(name) / "runs" / run, each.tool, replace(each.knobs, run=run))
+        with nl.ingest(Path(name) / "runs", store=Path(name) / "store", jobs=1) as store:
+            rows, tree = store.view("verdict").to_pylist(), store.view("time_tree").to_pylist()
+    for number, each in enumerate(jobs):
+        run = f"job{number:03d}"
+        each.reading = reading([row for row in rows if row["run"] == run], [row for row in tree if row["run"] == run])
 
 
 def reading(rows: list[dict[str, Any]], tree: Iterable[dict[str, Any]]) -> Reading:
@@ -162,16 +173,16 @@ def _kind(planted: Any) -> str:
     return _THROTTLING if planted.kind == fault.SLOW_GPU and planted.step else str(planted.kind)
 
 
-def job(seed: int, folder: Path) -> Job:
+def job(seed: int) -> Job:
     """Return a healthy job."""
     rng = random.Random(f"job {seed}")
     tool = rng.choice(("nsys", "kineto"))
     knobs = Knobs(
-        seed=seed, world_size=rng.choice((2, 2, 4)), batch=rng.choice((16, 32, 64, 128)), steps=7, evaluate_after=(), late=(),
+        seed=seed, world_size=rng.choice((2, 2, 4)), batch=rng.choice((32, 64, 128)), steps=7, evaluate_after=(), late=(),
         stages=(("layer1", rng.choice((128, 192, 256)), 1),), blocks=1, buckets=(1 << 19, rng.choice((1 << 20, 25 << 20))),
-        pixel_bytes=rng.choice((1, 2)), logs=rng.random() < 0.85, network_bytes_per_ns=rng.choice((4.0, 8.0, 17.0)),
+        pixel_bytes=rng.choice((1, 2)), logs=rng.random() < 0.85, network_bytes_per_ns=rng.choice((2.0, 4.0, 8.0)),
         jitter=rng.choice((0.01, 0.03, 0.05)), dropped=0.0, swapped=0, sidecar_missing=())
-    return Job(knobs, tool, folder)
+    return Job(knobs, tool)
 
 
 def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
@@ -186,13 +197,15 @@ def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
     if kind in (fault.SLOW_GPU, _THROTTLING):
         return Fault(fault.SLOW_GPU, 1 + 2 * share, rank, rng.randrange(4, 6) if kind == _THROTTLING else 0)
     if kind in (fault.PAGEABLE, fault.SLOW_LINK):
-        size = rng.uniform(2, 6)
+        size = rng.uniform(2, 8)
+    elif kind == fault.OVERHEAD:
+        size *= 2
     elif kind == fault.FP32:
         size = rng.randrange(1, 3)
     elif kind == fault.UNFUSED:
         size = 20 + size // 14_000
     elif kind == fault.ITEM:
-        size = rng.randrange(1, 5)
+        size = rng.randrange(5, 25)
     elif kind == fault.TENSOR_PARALLEL:
         size = rng.randrange(1, 4)
     elif kind == fault.BUCKET:
@@ -250,75 +263,101 @@ class Table:
     false: int = 0
 
 
-def _single(healthy: Job, kind: str, rng: random.Random, table: Table) -> Iterator[str]:
-    which = planted(healthy, kind, rng)
-    faulty = Job(replace(healthy.knobs, faults=(which,)), healthy.tool, healthy.folder)
-    read = faulty.reading
-    steps = min(read.steps, healthy.reading.steps)
+@dataclass
+class Case:
+    """A healthy job, the same with one fault, and with two where there is a pair."""
+
+    healthy: Job
+    one: Job
+    two: Job | None
+
+    def jobs(self) -> Iterator[Job]:
+        """Yield the jobs of which files are read."""
+        yield from (each for each in (self.healthy, self.one, self.two) if each)
+
+
+def case(number: int) -> Case:
+    """Return a case; the kinds of faults take turns."""
+    rng, kinds = random.Random(f"fault {number}"), list(KINDS)
+    kind = kinds[number % len(kinds)]
+    healthy = job(number)
+    if kind == fault.TENSOR_PARALLEL:
+        healthy = Job(replace(healthy.knobs, world_size=4), "kineto")
+    one = planted(healthy, kind, rng)
+    others = [each for each in kinds if each not in (kind, fault.TENSOR_PARALLEL)
+              and not any({kind, each} <= alike for alike in _ALIKE)]
+    is_pair = number % len(kinds) % 2 != number // len(kinds) % 2
+    two = healthy.with_faults((one, planted(healthy, rng.choice(others), rng))) if is_pair else None
+    return Case(healthy, healthy.with_faults((one,)), two)
+
+
+def _single(those: Case, table: Table) -> Iterator[str]:
+    healthy, faulty = those.healthy, those.one
+    which, = faulty.knobs.faults
+    kind, said = _kind(which), faulty.reading
+    steps = min(said.steps, healthy.reading.steps)
     gain = faulty.window(steps) - healthy.window(steps)
     row = table.kinds[kind]
     row.jobs += 1
-    if 100 * gain < _WORTH_PCT * read.window_ns:
+    if 100 * gain < _WORTH_PCT * said.window_ns:
         return
     row.worth += 1
-    is_named = place(read, which) is not None
+    is_named = place(said, which) is not None
     low, high = amounts(faulty, healthy, kind)
-    is_it = is_right(low, high, gain, read.window_ns, KINDS[kind].within_pct)
+    is_it = is_right(low, high, gain, said.window_ns, KINDS[kind].within_pct)
     row.named += is_named
     row.right += is_it
     if not (is_named and is_it):
-        yield (f"{kind} {which.size:.4g} seed {healthy.knobs.seed} {healthy.tool} {healthy.knobs.world_size} ranks: "
-               f"{'named' if is_named else 'NOT NAMED'}, gain {gain / 1e6:.3f} of {read.window_ns / 1e6:.3f} ms, read {low / 1e6:.3f}"
-               f" to {high / 1e6:.3f}; {' | '.join(each['text'] for each in read.rows)}")
+        yield (f"{kind} {which.size:.4g} {_of(faulty)}: {'named' if is_named else 'NOT NAMED'}, gain {gain / 1e6:.3f}, read "
+               f"{low / 1e6:.3f} to {high / 1e6:.3f}; {_said(said)}")
 
 
-def _pair(healthy: Job, kinds: tuple[str, str], rng: random.Random, table: Table) -> Iterator[str]:
-    both = [planted(healthy, kind, rng) for kind in kinds]
-    faulty = Job(replace(healthy.knobs, faults=tuple(both)), healthy.tool, healthy.folder)
-    read = faulty.reading
-    gains = [faulty.window(read.steps) - faulty.without(kind).window(read.steps) for kind in kinds]
+def _pair(faulty: Job, table: Table) -> Iterator[str]:
+    said, both = faulty.reading, faulty.knobs.faults
+    gains = [faulty.window(said.steps) - faulty.without(_kind(each)).window(said.steps) for each in both]
     larger, smaller = sorted((0, 1), key=lambda which: -gains[which])
     table.pairs.jobs += 1
-    if 100 * gains[smaller] < _WORTH_PCT * read.window_ns:
+    if 100 * gains[smaller] < _WORTH_PCT * said.window_ns or 10 * gains[smaller] > 9 * gains[larger]:
         return
     table.pairs.worth += 1
-    first, second = place(read, both[larger]), place(read, both[smaller])
+    first, second = place(said, both[larger]), place(said, both[smaller])
     table.pairs.named += first is not None and second is not None
     is_it = first is not None and (second is None or first < second)
     table.pairs.right += is_it
     if not is_it:
-        yield (f"pair {kinds[larger]} {gains[larger] / 1e6:.3f}, {kinds[smaller]} {gains[smaller] / 1e6:.3f} of "
-               f"{read.window_ns / 1e6:.3f} ms seed {healthy.knobs.seed}: {' | '.join(each['text'] for each in read.rows)}")
+        yield (f"pair {_kind(both[larger])} {gains[larger] / 1e6:.3f}, {_kind(both[smaller])} {gains[smaller] / 1e6:.3f} "
+               f"{_of(faulty)}: {_said(said)}")
 
 
 def _healthy(healthy: Job, table: Table) -> Iterator[str]:
-    read = healthy.reading
-    even = Job(replace(healthy.knobs, even=True), healthy.tool, healthy.folder)
-    if 100 * (healthy.window(read.steps) - even.window(read.steps)) >= _HEALTHY_PCT * read.window_ns:
+    said = healthy.reading
+    even = Job(replace(healthy.knobs, even=True), healthy.tool)
+    if 100 * (healthy.window(said.steps) - even.window(said.steps)) >= _HEALTHY_PCT * said.window_ns:
         return
     table.healthy += 1
-    if any(row["cause"] in _NO_FALSE for row in read.rows):
+    if any(row["cause"] in _NO_FALSE for row in said.rows):
         table.false += 1
-        yield f"healthy seed {healthy.knobs.seed}: {' | '.join(each['text'] for each in read.rows)}"
+        yield f"healthy {_of(healthy)}: {_said(said)}"
+
+
+def _of(which: Job) -> str:
+    return (f"seed {which.knobs.seed} {which.tool} {which.knobs.world_size} ranks batch {which.knobs.batch} of "
+            f"{which.reading.window_ns / 1e6:.3f} ms")
+
+
+def _said(said: Reading) -> str:
+    return " | ".join(row["text"] for row in said.rows)
 
 
 def confusion(captures: int, first: int = 0, tell: Callable[[str], object] = lambda line: None) -> Table:
     """Return the counts over so many captures: in five, two healthy jobs, the same with one fault, and one with two."""
     table = Table({kind: Row() for kind in KINDS}, Row())
-    kinds = list(KINDS)
-    with tempfile.TemporaryDirectory() as name:
-        for number in range(first, first + captures * 2 // 5):
-            rng = random.Random(f"fault {number}")
-            kind = kinds[number % len(kinds)]
-            healthy = job(number, Path(name))
-            if kind == fault.TENSOR_PARALLEL:
-                healthy = Job(replace(healthy.knobs, world_size=4), "kineto", healthy.folder)
-            lines = [*_single(healthy, kind, rng, table), *_healthy(healthy, table)]
-            if number % 2:
-                others = [each for each in kinds if each != fault.TENSOR_PARALLEL and not any(
-                    {kind, each} <= alike for alike in _ALIKE) and each != kind]
-                lines += _pair(healthy, (kind, rng.choice(others)), rng, table)
-            for line in lines:
+    numbers = range(first, first + captures * 2 // 5)
+    for begin in range(0, len(numbers), _AT_ONCE):
+        cases = [case(number) for number in numbers[begin:begin + _AT_ONCE]]
+        read([each for those in cases for each in those.jobs()])
+        for those in cases:
+            for line in (*_single(those, table), *(_pair(those.two, table) if those.two else ()), *_healthy(those.healthy, table)):
                 tell(line)
     return table
 
