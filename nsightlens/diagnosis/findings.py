@@ -72,8 +72,12 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     if leaf.cause == "data loader":
         yield Finding("data loader", name, leaf.ns, "workers" if "SingleProcess" in name else "prefetch")
     elif leaf.cause in ("API calls", "waiting"):
-        for call, ns in leaf.names[:2]:
-            yield Finding(leaf.cause, call, ns, _of_call(call, leaf.cause, verdict.sums))
+        actions = {call: _of_call(call, leaf.cause, verdict.sums) for call, _ in leaf.names}
+        allocate = [(call, ns) for call, ns in leaf.names if actions[call] == "allocate"]
+        if allocate:  # to reuse buffers cures all of these calls
+            yield Finding(leaf.cause, ", ".join(call for call, _ in allocate[:2]), sum(ns for _, ns in allocate), "allocate")
+        for call, ns in [named for named in leaf.names if named not in allocate][:2]:
+            yield Finding(leaf.cause, call, ns, actions[call])
     elif leaf.cause in ("first use", "compiling", "recording graphs"):
         yield Finding(leaf.cause, name, leaf.ns, "warm")
     elif leaf.cause in ("pause", "profiler"):

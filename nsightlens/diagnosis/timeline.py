@@ -112,7 +112,7 @@ class Threads:
         yield self._calls("first use", np.flatnonzero(mine & self._first_uses))
         yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
         yield _named("data loader", recorded, ranges.spans, own, _LOADER)
-        yield self._overhead(thread)
+        yield self._overhead(mine, own)
         yield self._calls("waiting", np.flatnonzero(mine & calls.waits))
         yield self._pauses(kept, own, inner)
         yield self._calls("API calls", kept[~calls.launches[kept]])
@@ -126,10 +126,12 @@ class Threads:
             yield Layer(cause, inner.start[some], inner.end[some], names[inner.name[some]])
         yield _apart("OS calls", recorded.os.where(recorded.os.thread == thread))
 
-    def _overhead(self, thread: int) -> Layer:
-        """Return when the profiler held a thread, or one that is unknown, as in Kineto."""
-        spans = self.recorded.overheads
-        return _apart("profiler", spans.where((spans.thread == thread) | (spans.process < 0)))
+    def _overhead(self, calls: Mask, ranges: Int) -> Layer:
+        """Return when the profiler held a thread, of which it does not always say which: nothing begins or ends there meanwhile."""
+        spans, of_calls, of_ranges = self.recorded.overheads, self.recorded.calls.spans, self.recorded.ranges.spans
+        bounds = np.sort(np.concatenate([of_calls.start[calls], of_calls.end[calls], of_ranges.start[ranges], of_ranges.end[ranges]]))
+        inside = np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
+        return _apart("profiler", spans.where(inside == 0))
 
     def _calls(self, cause: str, places: Int) -> Layer:
         return _apart(cause, self.recorded.calls.spans.where(places))

@@ -70,9 +70,9 @@ class Reading:
         """Return the ns of the leaves of idle time that have such a name."""
         return sum(ns for path, ns in self.nodes.items() if path[0] == "idle" and len(path) == 3 and re.search(pattern, path[2]))
 
-    def won(self, field: str = "winnable_ns", share: int = 1) -> int:
-        """Return what the finding of late ranks says, in all windows."""
-        return sum(row[field] * (self.ranks if share else 1) for row in self.rows if row["cause"] == "late rank" and row[field])
+    def won(self) -> int:
+        """Return what late ranks would win on time, in all windows."""
+        return sum(self.ranks * row["winnable_ns"] for row in self.rows if row["winnable_ns"])
 
 
 NOTHING = Reading([], {}, 0, 0, 0)
@@ -91,7 +91,7 @@ KINDS: dict[str, Kind] = {
     fault.SLOW_LINK: _COMMUNICATION,
     fault.SLOW_GPU: _LATE,
     fault.LATE_HOST: replace(_LATE, within_pct=(20, 0.5)),
-    _THROTTLING: replace(_LATE, high=lambda found: found.won("total_ns", 0)),
+    _THROTTLING: replace(_LATE, high=lambda found: int(1.3 * found.won())),
     fault.ITEM: Kind((), "Synchronize|aten::item|_local_scalar_dense", lambda found: found.of("idle", "waiting"),
                      lambda found: found.of("idle")),
     fault.TENSOR_PARALLEL: replace(_COMMUNICATION, high=lambda found: found.of("communication") + found.of("idle")),
@@ -178,7 +178,7 @@ def job(seed: int) -> Job:
     rng = random.Random(f"job {seed}")
     tool = rng.choice(("nsys", "kineto"))
     knobs = Knobs(
-        seed=seed, world_size=rng.choice((2, 2, 4)), batch=rng.choice((32, 64, 128)), steps=7, evaluate_after=(), late=(),
+        seed=seed, world_size=rng.choice((2, 2, 4)), batch=rng.choice((64, 128, 256)), steps=7, evaluate_after=(), late=(),
         stages=(("layer1", rng.choice((128, 192, 256)), 1),), blocks=1, buckets=(1 << 19, rng.choice((1 << 20, 25 << 20))),
         pixel_bytes=rng.choice((1, 2)), logs=rng.random() < 0.85, network_bytes_per_ns=rng.choice((2.0, 4.0, 8.0)),
         jitter=rng.choice((0.01, 0.03, 0.05)), dropped=0.0, swapped=0, sidecar_missing=())
@@ -205,7 +205,7 @@ def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
     elif kind == fault.UNFUSED:
         size = 20 + size // 14_000
     elif kind == fault.ITEM:
-        size = rng.randrange(5, 25)
+        size = rng.randrange(10, 50)
     elif kind == fault.TENSOR_PARALLEL:
         size = rng.randrange(1, 4)
     elif kind == fault.BUCKET:
@@ -213,20 +213,16 @@ def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
     return Fault(kind, size, rank)
 
 
-def place(read: Reading, which: Any) -> tuple[int, int] | None:
-    """Return where a fault is named: in which row, at which letter of it; None where nowhere."""
+def place(read: Reading, which: Any) -> int | None:
+    """Return where a fault is named: the place of its finding, after all of them if in the sentence alone; None if nowhere."""
     kind = KINDS[_kind(which)]
     pattern = re.compile(kind.words.replace("{rank}", str(which.rank)))
-    for row in read.rows:
-        if row["place"]:
-            is_rank = row["cause"] != "late rank" or row["subject"] == str(which.rank)
-            if is_rank and (row["cause"] in kind.causes or pattern.search(row["subject"] or "")):
-                return row["place"], 0
-        else:
-            found = pattern.search(row["text"])
-            if found:
-                return 0, found.start()
-    return None
+    sentence, *findings = read.rows
+    for row in findings:
+        is_rank = row["cause"] != "late rank" or row["subject"] == str(which.rank)
+        if is_rank and (row["cause"] in kind.causes or pattern.search(row["subject"] or "")):
+            return int(row["place"])
+    return len(findings) + 1 if pattern.search(sentence["text"]) else None
 
 
 def amounts(faulty: Job, healthy: Job, kind: str) -> tuple[int, int]:
