@@ -93,7 +93,7 @@ KINDS: dict[str, Kind] = {
     fault.LATE_HOST: replace(_LATE, within_pct=(20, 0.5)),
     _THROTTLING: replace(_LATE, high=lambda found: int(1.3 * found.won())),
     fault.ITEM: Kind((), "Synchronize|aten::item|_local_scalar_dense", lambda found: found.of("idle", "waiting"),
-                     lambda found: found.of("idle")),
+                     lambda found: found.of("idle") + found.of("copies")),
     fault.TENSOR_PARALLEL: replace(_COMMUNICATION, high=lambda found: found.of("communication") + found.of("idle")),
 }
 _ALIKE = ({fault.BUCKET, fault.SLOW_LINK, fault.TENSOR_PARALLEL}, {fault.SLOW_GPU, fault.LATE_HOST, _THROTTLING})
