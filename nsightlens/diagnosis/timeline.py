@@ -30,8 +30,8 @@ _PAUSE_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
 _USUAL = ("step", "module")
 """Kinds of ranges that do not say what the host does: what lies around them does."""
 
-CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "waiting", "pause", "API calls",
-          "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
+CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "waiting", "pause",
+          "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
 """Why the GPU had no work, in the order in which they take each ns."""
 
 
@@ -127,9 +127,10 @@ class Threads:
         yield _apart("OS calls", recorded.os.where(recorded.os.thread == thread))
 
     def _overhead(self, calls: Mask, ranges: Int) -> Layer:
-        """Return when the profiler held a thread, of which it does not always say which: nothing begins or ends there meanwhile."""
-        spans, of_calls, of_ranges = self.recorded.overheads, self.recorded.calls.spans, self.recorded.ranges.spans
-        bounds = np.sort(np.concatenate([of_calls.start[calls], of_calls.end[calls], of_ranges.start[ranges], of_ranges.end[ranges]]))
+        """Return when the profiler held a thread: it does not always say which, but nothing begins or ends there meanwhile."""
+        spans, own, opened = (self.recorded.overheads, self.recorded.calls.spans.where(calls),
+                              self.recorded.ranges.spans.where(ranges))
+        bounds = np.sort(np.concatenate([own.start, own.end, opened.start, opened.end]))
         inside = np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
         return _apart("profiler", spans.where(inside == 0))
 

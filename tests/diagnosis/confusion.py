@@ -1,6 +1,6 @@
 """What is said of simulated jobs with known faults: the confusion table of docs/limits.md.
 
-    python -m tests.diagnosis.confusion [--captures 600] [--first 0]
+    make confusion CAPTURES=750        (or: python -m tests.diagnosis.confusion --captures 750 --first 0)
 
 A job is simulated with its faults and, by the same random numbers, without: the gain of curing one is by how much shorter the
 judged window is then. All that is judged is read from files.
@@ -112,10 +112,11 @@ class Job:
     @cached_property
     def ends(self) -> list[list[int]]:
         """The GPU end of each step, by rank."""
-        return [_ends(record) for record in self._records]
+        return [_ends(record) for record in self.records]
 
     @cached_property
-    def _records(self) -> list[Any]:
+    def records(self) -> list[Any]:
+        """What truly happened, by rank."""
         records: list[Any] = generator.execute(self.tool, self.knobs, generator.job(self.knobs))
         return records
 
@@ -213,11 +214,11 @@ def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
     return Fault(kind, size, rank)
 
 
-def place(read: Reading, which: Any) -> int | None:
+def place(said: Reading, which: Any) -> int | None:
     """Return where a fault is named: the place of its finding, after all of them if in the sentence alone; None if nowhere."""
     kind = KINDS[_kind(which)]
     pattern = re.compile(kind.words.replace("{rank}", str(which.rank)))
-    sentence, *findings = read.rows
+    sentence, *findings = said.rows
     for row in findings:
         is_rank = row["cause"] != "late rank" or row["subject"] == str(which.rank)
         if is_rank and (row["cause"] in kind.causes or pattern.search(row["subject"] or "")):
@@ -287,8 +288,8 @@ def case(number: int) -> Case:
     return Case(healthy, healthy.with_faults((one,)), two)
 
 
-def _single(those: Case, table: Table) -> Iterator[str]:
-    healthy, faulty = those.healthy, those.one
+def count(healthy: Job, faulty: Job, table: Table) -> str:
+    """Count a job with one fault; return what is said if it is not read rightly, else ''."""
     which, = faulty.knobs.faults
     kind, said = _kind(which), faulty.reading
     steps = min(said.steps, healthy.reading.steps)
@@ -296,44 +297,44 @@ def _single(those: Case, table: Table) -> Iterator[str]:
     row = table.kinds[kind]
     row.jobs += 1
     if 100 * gain < _WORTH_PCT * said.window_ns:
-        return
+        return ""
     row.worth += 1
     is_named = place(said, which) is not None
     low, high = amounts(faulty, healthy, kind)
     is_it = is_right(low, high, gain, said.window_ns, KINDS[kind].within_pct)
     row.named += is_named
     row.right += is_it
-    if not (is_named and is_it):
-        yield (f"{kind} {which.size:.4g} {_of(faulty)}: {'named' if is_named else 'NOT NAMED'}, gain {gain / 1e6:.3f}, read "
-               f"{low / 1e6:.3f} to {high / 1e6:.3f}; {_said(said)}")
+    if is_named and is_it:
+        return ""
+    return (f"{kind} {which.size:.4g} {_of(faulty)}: {'named' if is_named else 'NOT NAMED'}, gain {gain / 1e6:.3f}, read "
+            f"{low / 1e6:.3f} to {high / 1e6:.3f}; {_said(said)}")
 
 
-def _pair(faulty: Job, table: Table) -> Iterator[str]:
+def _count_pair(faulty: Job, table: Table) -> str:
     said, both = faulty.reading, faulty.knobs.faults
     gains = [faulty.window(said.steps) - faulty.without(_kind(each)).window(said.steps) for each in both]
     larger, smaller = sorted((0, 1), key=lambda which: -gains[which])
     table.pairs.jobs += 1
     if 100 * gains[smaller] < _WORTH_PCT * said.window_ns or 10 * gains[smaller] > 9 * gains[larger]:
-        return
+        return ""
     table.pairs.worth += 1
     first, second = place(said, both[larger]), place(said, both[smaller])
     table.pairs.named += first is not None and second is not None
     is_it = first is not None and (second is None or first < second)
     table.pairs.right += is_it
-    if not is_it:
-        yield (f"pair {_kind(both[larger])} {gains[larger] / 1e6:.3f}, {_kind(both[smaller])} {gains[smaller] / 1e6:.3f} "
-               f"{_of(faulty)}: {_said(said)}")
+    return "" if is_it else (f"pair {_kind(both[larger])} {gains[larger] / 1e6:.3f}, {_kind(both[smaller])} "
+                             f"{gains[smaller] / 1e6:.3f} {_of(faulty)}: {_said(said)}")
 
 
-def _healthy(healthy: Job, table: Table) -> Iterator[str]:
+def _count_healthy(healthy: Job, table: Table) -> str:
     said = healthy.reading
     even = Job(replace(healthy.knobs, even=True), healthy.tool)
     if 100 * (healthy.window(said.steps) - even.window(said.steps)) >= _HEALTHY_PCT * said.window_ns:
-        return
+        return ""
     table.healthy += 1
-    if any(row["cause"] in _NO_FALSE for row in said.rows):
-        table.false += 1
-        yield f"healthy {_of(healthy)}: {_said(said)}"
+    is_false = any(row["cause"] in _NO_FALSE for row in said.rows)
+    table.false += is_false
+    return f"healthy {_of(healthy)}: {_said(said)}" if is_false else ""
 
 
 def _of(which: Job) -> str:
@@ -346,14 +347,16 @@ def _said(said: Reading) -> str:
 
 
 def confusion(captures: int, first: int = 0, tell: Callable[[str], object] = lambda line: None) -> Table:
-    """Return the counts over so many captures: in five, two healthy jobs, the same with one fault, and one with two."""
+    """Return the counts over so many captures: in five, two healthy jobs, both with one fault, one with two."""
     table = Table({kind: Row() for kind in KINDS}, Row())
     numbers = range(first, first + captures * 2 // 5)
     for begin in range(0, len(numbers), _AT_ONCE):
         cases = [case(number) for number in numbers[begin:begin + _AT_ONCE]]
         read([each for those in cases for each in those.jobs()])
         for those in cases:
-            for line in (*_single(those, table), *(_pair(those.two, table) if those.two else ()), *_healthy(those.healthy, table)):
+            wrong = [count(those.healthy, those.one, table), _count_healthy(those.healthy, table)]
+            wrong += [_count_pair(those.two, table)] if those.two else []
+            for line in filter(None, wrong):
                 tell(line)
     return table
 
