@@ -10,13 +10,14 @@ REPEAT ?= 0
 SECONDS ?= 600
 STATE ?= fuzz-state
 MUTANTS ?= mutants-state
+CAPTURES ?= 750
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= python3.11
 
 # Tests start many processes: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs-site demo test test-slow durations test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view new-view hooks fuzz lint docs notebooks screenshot bench clean
+.PHONY: docs-site demo test test-slow durations test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view confusion new-view hooks fuzz lint docs notebooks screenshot bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -84,6 +85,10 @@ durations: $(VENV)/.test
 ## Every figure against real captures and what other tools print for them; skipped where these are not at hand.
 test-captures: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m captures
+
+## What is said of CAPTURES simulated captures with known faults: the table in docs/limits.md, and above it what is read wrongly.
+confusion: $(VENV)/.test
+	$(BIN)/python -m tests.diagnosis.confusion --captures $(CAPTURES)
 
 ## Tests that take long: clusters, notebooks, random jobs, killed ingests, full disks, upgrades, the suite without the roofline,
 ## the wheel in an empty venv.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED
-from nsightlens.diagnosis.findings import Finding, findings
+from nsightlens.diagnosis.findings import OF_LAUNCHES, Finding, findings
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
 from nsightlens.diagnosis.tree import Tree
@@ -32,7 +32,6 @@ _AGAINST = {
     "data loader": "More workers help only until CPU cores or storage are saturated.",
     "API calls": "A profiler slows each call.",
     "waiting": "What is launched next may depend on the result.",
-    "operators": "Without a profiler, launches may be fast enough.",
     "launching": "Without a profiler, launches may be fast enough.",
     "first use": _ONCE, "compiling": _ONCE, "recording graphs": _ONCE, START_UP: _ONCE,
     "pause": "What the host did in them was not recorded.",
@@ -49,7 +48,7 @@ _COMMANDS = {
     "launching": Command("show", ("launch_statistics",)), "FP32": Command("show", ("kernel_view",)),
     "page faults": Command("show", ("kernel_page_faults",)),
     "low fill": Command("show", ("kernel_by_config",)), "ranges": Command("show", ("idle_by_range",)),
-    "operators": Command("show", ("idle_by_range",)), "MPI": Command("show", ("mpi_call_summary",)),
+    "MPI": Command("show", ("mpi_call_summary",)),
     "OS calls": Command("show", ("os_call_summary",)), START_UP: Command("show", ("time_tree",)),
 }
 _MORE = Command("show", ("idle_causes",))
@@ -138,6 +137,9 @@ def _seen(verdict: Verdict, finding: Finding) -> Iterator[str]:
                               "kernel" if finding.cause == COMPUTING else "memory operation", finding)
     elif finding.cause == START_UP:
         yield found.leaves[START_UP][0].cause
+    elif finding.cause == "launching":
+        yield from (f"{leaf.cause} {duration(leaf.ns)} in {counted(leaf.gaps, 'gap')}" for leaf in found.leaves[IDLE]
+                    if leaf.cause in OF_LAUNCHES)
     else:
         cause = _LEAVES.get(finding.cause, finding.cause)
         yield from (said for leaf in found.leaves[IDLE] if leaf.cause == cause for said in _of_leaf(leaf, finding))

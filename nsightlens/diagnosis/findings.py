@@ -16,6 +16,8 @@ _LARGE_PCT = 30
 _SMALL_PCT = 50
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
+OF_LAUNCHES = ("launching", "operators", "between kernels")
+"""Leaves of idle time that fewer and larger kernels cure: one finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
     yield from _of_ranks(verdict)
     for leaf in sums.leaves[IDLE]:
         yield from _of_idle(verdict, leaf)
+    yield from _of_launches(sums)
     yield from _of_computing(sums)
     for piece in sums.pieces[COPIES][:1]:
         action = "pin" if piece.memory == "pageable" else "migrate" if "migration" in piece.key else "overlap copies"
@@ -76,19 +79,29 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     if leaf.cause == "data loader":
         yield Finding("data loader", name, leaf.ns, "workers" if "SingleProcess" in name else "prefetch")
     elif leaf.cause in ("API calls", "waiting"):
-        for call, ns in leaf.names[:2]:
-            yield Finding(leaf.cause, call, ns, _of_call(call, leaf.cause, verdict.sums))
-    elif leaf.cause in ("launching", "operators"):
-        pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
-        yield Finding(leaf.cause, name, leaf.ns, "compile" if pytorch else "graphs")
+        actions = {call: _of_call(call, leaf.cause, verdict.sums) for call, _ in leaf.names}
+        allocate = [(call, ns) for call, ns in leaf.names if actions[call] == "allocate"]
+        if allocate:  # to reuse buffers cures all of these calls
+            yield Finding(leaf.cause, ", ".join(call for call, _ in allocate[:2]), sum(ns for _, ns in allocate), "allocate")
+        for call, ns in [named for named in leaf.names if named not in allocate][:2]:
+            yield Finding(leaf.cause, call, ns, actions[call])
     elif leaf.cause in ("first use", "compiling", "recording graphs"):
         yield Finding(leaf.cause, name, leaf.ns, "warm")
-    elif leaf.cause == "pause":
-        yield Finding("pause", name, leaf.ns, "pause")
+    elif leaf.cause in ("pause", "profiler"):
+        yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
     elif leaf.cause in ("OS calls", "ranges", "MPI"):
         yield Finding(leaf.cause, name, leaf.ns, "host")
     elif leaf.cause == "unknown":
         yield Finding("host code", "", leaf.ns, "sample")
+
+
+def _of_launches(sums: Sums) -> Iterator[Finding]:
+    """Yield what fewer and larger kernels would cure: the launches, what the host does for each, and the gaps between kernels."""
+    those = [leaf for leaf in sums.leaves[IDLE] if leaf.cause in OF_LAUNCHES]
+    if those:
+        pytorch = any(tree.tool == "kineto" for tree in sums.trees)
+        name = next((name for name, _ in those[0].names if name), "")
+        yield Finding("launching", name, sum(leaf.ns for leaf in those), "compile" if pytorch else "graphs")
 
 
 def _of_call(name: str, cause: str, sums: Sums) -> str:

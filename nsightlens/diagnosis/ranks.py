@@ -30,8 +30,8 @@ class Exchanges(NamedTuple):
 
 class Waiting(NamedTuple):
     """What ranks wait for each other. late: those that the others wait for; waited_ns: exposed waits of all; first_ns: of them in
-    the first collective of each communicator; for_late_ns: waits of calls in which a late rank came last; winnable_ns: what the
-    job would win if they all came as the others do; transfer_ns: the rest of exposed communication."""
+    the first collective of each communicator; for_late_ns: of them in calls in which a late rank came last; winnable_ns: what the
+    job would win if they all came as the others do; alone_ns: if only that rank did."""
 
     late: tuple[int, ...]
     ranks: int
@@ -65,10 +65,10 @@ def waiting(trees: Sequence[Tree], exchanges: Exchanges) -> Waiting | None:
     last = np.zeros(len(shortest), np.int64)
     is_last = length == shortest[call]
     last[call[is_last]] = found.rank[is_last]
-    for_late = np.isin(last, late)[call] & inside
-    return Waiting(tuple(late), len(by_rank), int(exposed.sum()), int(exposed[first[call]].sum()), int(wait[for_late].sum()),
-                   winnable(call[inside], found.rank[inside], length[inside], late),
-                   tuple(winnable(call[inside], found.rank[inside], length[inside], [rank]) for rank in late))
+    for_late = np.isin(last, late)[call]
+    return Waiting(tuple(late), len(by_rank), int(exposed.sum()), int(exposed[first[call]].sum()), int(exposed[for_late].sum()),
+                   winnable(call[inside], found.rank[inside], exposed[inside], late),
+                   tuple(winnable(call[inside], found.rank[inside], exposed[inside], [rank]) for rank in late))
 
 
 def _steps(by_rank: dict[int, Tree], found: Exchanges) -> tuple[Mask, Int, int]:
@@ -121,15 +121,16 @@ def _late(by_rank: dict[int, Tree], rank: Int, step: Int, steps: int, exposed: I
     return [int(ranks[place]) for place in found[np.argsort(-lateness[found], kind="stable")]]
 
 
-def winnable(call: Int, rank: Int, length: Int, late: Sequence[int]) -> int:
-    """Return what the job would win if these ranks came with the others: per call the shortest of the others less that of all."""
+def winnable(call: Int, rank: Int, exposed: Int, late: Sequence[int]) -> int:
+    """Return what the job would win if these ranks came with the others: per call the shortest exposed wait of the others.
+
+    A wait that computing hides costs nothing, and one that several calls share is exposed once.
+    """
     if not len(late) or not len(call):
         return 0
     calls, call = np.unique(call, return_inverse=True)
     most = np.iinfo(np.int64).max
-    every, others = np.full(len(calls), most), np.full(len(calls), most)
-    np.minimum.at(every, call, length)
+    others = np.full(len(calls), most)
     rest = ~np.isin(rank, late)
-    np.minimum.at(others, call[rest], length[rest])
-    known = others < most
-    return int((others[known] - every[known]).sum())
+    np.minimum.at(others, call[rest], exposed[rest])
+    return int(others[others < most].sum())

@@ -61,7 +61,7 @@ SELECT process_id, window_index, thread, start_ns, duration_ns, name, 'mpi' FROM
 WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0
 UNION ALL
 SELECT process_id, window_index, thread, start_ns, duration_ns, coalesce(name, kind), 'overhead' FROM overheads
-WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0
+WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0 AND source IS DISTINCT FROM 'cuda'
 ORDER BY ALL
 """
 _WAITING = """

@@ -30,8 +30,8 @@ _PAUSE_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
 _USUAL = ("step", "module")
 """Kinds of ranges that do not say what the host does: what lies around them does."""
 
-CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "waiting", "pause", "API calls",
-          "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
+CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "waiting", "pause",
+          "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
 """Why the GPU had no work, in the order in which they take each ns."""
 
 
@@ -112,6 +112,7 @@ class Threads:
         yield self._calls("first use", np.flatnonzero(mine & self._first_uses))
         yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
         yield _named("data loader", recorded, ranges.spans, own, _LOADER)
+        yield self._overhead(mine, own)
         yield self._calls("waiting", np.flatnonzero(mine & calls.waits))
         yield self._pauses(kept, own, inner)
         yield self._calls("API calls", kept[~calls.launches[kept]])
@@ -124,6 +125,14 @@ class Threads:
             some = (inner.name >= 0) & (names[inner.name] >= 0) & is_it[inner.name]
             yield Layer(cause, inner.start[some], inner.end[some], names[inner.name[some]])
         yield _apart("OS calls", recorded.os.where(recorded.os.thread == thread))
+
+    def _overhead(self, calls: Mask, ranges: Int) -> Layer:
+        """Return when the profiler held a thread: it does not always say which, but nothing begins or ends there meanwhile."""
+        spans, own, opened = (self.recorded.overheads, self.recorded.calls.spans.where(calls),
+                              self.recorded.ranges.spans.where(ranges))
+        bounds = np.sort(np.concatenate([own.start, own.end, opened.start, opened.end]))
+        inside = np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
+        return _apart("profiler", spans.where(inside == 0))
 
     def _calls(self, cause: str, places: Int) -> Layer:
         return _apart(cause, self.recorded.calls.spans.where(places))

@@ -146,6 +146,8 @@ def _leads(missing: Part, first: Part, second: Part) -> bool:
 def _cause(branch: str, found: Sums, waiting: Waiting | None) -> str:
     if branch == IDLE:
         return INPUT if 2 * found.loader_ns >= found.branches[IDLE] > 0 else HOST
-    if branch == COMMUNICATION and waiting and waiting.late:
+    is_late = waiting and waiting.late and (
+        len(found.trees) * waiting.winnable_ns >= found.branches[COMMUNICATION] - waiting.for_late_ns)
+    if branch == COMMUNICATION and waiting and is_late:
         return LATE if waiting.waited_ns - waiting.first_ns > found.branches[IDLE] else branch
     return branch

@@ -327,7 +327,7 @@ SECTIONS: tuple[tuple[Part, tuple[str, ...]], ...] = (
     (ranks, ("late rank",)),
     (communication, ("communication",)),
     (step_times, ("pause", "first use", "start-up")),
-    (operators, ("data loader", "operators")),
+    (operators, ("data loader", "launching")),
     (kernels, ("computing", "FP32", "low fill")),
     (counter_sections.speed_of_light, ()),
     (host_sections.copies, ("copies",)),

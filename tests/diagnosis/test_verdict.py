@@ -66,8 +66,8 @@ def test_waits_in_the_first_collective_make_no_rank_late() -> None:
 
 
 def test_two_ranks_that_are_late_together_win_only_together() -> None:
-    call, rank, length = np.array([0, 0, 0]), np.array([0, 1, 2]), np.array([10, 10, 110])
-    assert [winnable(call, rank, length, late) for late in ([0], [1], [0, 1])] == [0, 0, 100]
+    call, rank, exposed = np.array([0, 0, 0]), np.array([0, 1, 2]), np.array([0, 0, 100])
+    assert [winnable(call, rank, exposed, late) for late in ([0], [1], [0, 1])] == [0, 0, 100]
 
 
 @pytest.mark.parametrize(("call", "memory", "action"), [
