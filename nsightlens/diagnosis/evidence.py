@@ -17,9 +17,9 @@ from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, spans
 
 _SURE = ("low", "medium", "high")
-_LESS_SURE = {"host code": 2, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1, "pause": 1}
+_LESS_SURE = {"host code": 2, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1, "pause": 1, "clock": 1}
 """By how much a cause is less sure than a time that was seen: what it comes from, or what it can give back, is inferred."""
-_OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill", "page faults")
+_OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill", "page faults", "clock")
 """Causes that are work of the GPU; of the others, a profiler that slows the host is a part."""
 _DOUBTS = (BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED)
 """Conditions after whose failure the causes of idle time are less sure."""
@@ -38,6 +38,7 @@ _AGAINST = {
     "host code": "What the host did was not recorded.",
     "FP32": "Lower precision may cost accuracy; that a kernel uses no tensor cores is read from its name.",
     "low fill": "Work of other streams or processes may fill the other SMs.",
+    "clock": "Clocks were not looked at: something else may run on that GPU.",
     COMPUTING: "A kernel near its roof gives nothing back.",
 }
 _HIDDEN_RANKS = "A rank that was not captured may be the late one."
@@ -46,7 +47,7 @@ _COMMANDS = {
     COMMUNICATION: Command("show", ("comm_compute_overlap",)), COPIES: Command("show", ("memory_op_summary",)),
     "data loader": Command("show", ("step_breakdown",)), "API calls": Command("show", ("cuda_api_summary",)),
     "launching": Command("show", ("launch_statistics",)), "FP32": Command("show", ("kernel_view",)),
-    "page faults": Command("show", ("kernel_page_faults",)),
+    "clock": Command("show", ("device_sample_summary",)), "page faults": Command("show", ("kernel_page_faults",)),
     "low fill": Command("show", ("kernel_by_config",)), "ranges": Command("show", ("idle_by_range",)),
     "MPI": Command("show", ("mpi_call_summary",)),
     "OS calls": Command("show", ("os_call_summary",)), START_UP: Command("show", ("time_tree",)),

@@ -135,6 +135,9 @@ def _of_fill(sums: Sums) -> Iterator[Finding]:
 
 
 def _of_computing(sums: Sums) -> Iterator[Finding]:
+    slowed = sum(tree.slowed_ns for tree in sums.trees)
+    if slowed:
+        yield Finding("clock", "", slowed, "clock")
     plain = plain_ns(sums)
     if plain:
         capable = [tree.capability for tree in sums.trees if tree.tensor_cores and tree.capability]

@@ -10,6 +10,7 @@ import numpy as np
 from nsightlens.columns.arrays import Int, Mask
 from nsightlens.diagnosis import working
 from nsightlens.diagnosis.branches import branches
+from nsightlens.diagnosis.clock import slowed_ns
 from nsightlens.diagnosis.idle import Leaf, Outside, idle, start_up, wind_down
 from nsightlens.diagnosis.recorded import GRAPH, Recorded, Work
 from nsightlens.diagnosis.timeline import Threads
@@ -53,6 +54,8 @@ class Tree:
     """The kernel that fills less than half of the SMs for longest: its name, ns and largest grid."""
     faulting: list[Piece]
     """Kernels that met page faults of managed memory: their time in which the GPU handled some."""
+    slowed_ns: int
+    """By how much longer the kernels of the window's last third took, if the GPU slowed down (clock.py)."""
     origin_ns: int | None
     exposed: tuple[Int, Int] = field(repr=False)
     """When communication was exposed: starts and ends."""
@@ -101,6 +104,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         start_up(recorded, of_process, judged, threads), wind_down(recorded, of_process, threads), tensor_cores,
         device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),
         _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, judged, parts),
+        slowed_ns(work, judged),
         profile["origin_epoch_ns"],
         (parts.communication.start, parts.communication.end))
 

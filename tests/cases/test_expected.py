@@ -30,7 +30,7 @@ CONCLUSIONS = frozenset((
     "nsys/b4_overhead_before.sqlite", "nsys/b5_first_launch.sqlite", "kineto/b6_work_before_window.pt.trace.json",
     "kineto/b8_v100_tf32.pt.trace.json", "kineto/first", "kineto/firststep", "kineto/nohost_off",
 ))
-"""What is said of these captures is tested elsewhere; their rows were right."""
+"""What is said of these captures is tested in test_conclusions.py; their rows were right."""
 OPEN = frozenset(("kineto/zerocta", "kineto/pp"))
 """What is not right yet: copies that communicate, waits for another pipeline stage."""
 
