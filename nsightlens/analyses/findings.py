@@ -2,9 +2,9 @@
 
 The view verdict has the first three of each run. A finding is at least 2 % of the judged window, over all its ranks and GPUs;
 its rank is the time that curing it wins, where that is known (late ranks: what the job gains once all of them are on time), else
-its size, which is the most that it could. Causes are those of time_tree. A run without a timeline to judge has no row, and
-verdict says why; what only a part of a run is about, such as a slow process group or pipeline stage, is in communicator_summary
-and pipeline_bubbles, and the rules of other tools are in recommendations.
+its size, which is the most that it could. Causes are those of time_tree; where only ncu measured, what limits the kernels.
+A run with nothing to judge has no row, and verdict says why; what only a part of a run is about, such as a slow process group or
+pipeline stage, is in communicator_summary and pipeline_bubbles, and the rules of other tools are in recommendations.
 @scope run
 @topic steps
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
@@ -16,7 +16,7 @@ and pipeline_bubbles, and the rules of other tools are in recommendations.
 @assumes An action wins at most the time of its finding; how much, and whether another cause takes its place, is not known.
 @first cause, subject, who, total_ns, share_pct, what
 @column run          Run (one workload in one configuration).
-@column tool         nsys or kineto. Never add them up: they saw the same work.
+@column tool         nsys, kineto or ncu. Never add them up: they saw the same work.
 @column place        From 1 on, in each run and tool.
 @column cause        late rank, communication, copies, computing, FP32 (products that use no tensor cores), low fill (fewer blocks
     than half of the SMs), start-up, or a cause of idle time: data loader, API calls, waiting, launching, first use, …
@@ -63,7 +63,7 @@ def analyse(ask: Ask) -> pa.Table:
 
 
 def _rows(judged: Judged) -> Iterator[dict[str, Any]]:
-    whole = judged.sums.whole_ns if judged.sums else None
+    whole = judged.sums.whole_ns if judged.sums else judged.counters.of_ns if judged.counters else None
     for place, each in enumerate(evidence(judged), 1):
         yield {"run": judged.run, "tool": judged.tool, "place": place, **_row(each, whole)}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED
-from nsightlens.diagnosis.findings import OF_LAUNCHES, Finding, findings
+from nsightlens.diagnosis.findings import OF_LAUNCHES, Finding, findings, of_counters
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
 from nsightlens.diagnosis.tree import Tree
@@ -73,10 +73,11 @@ class Evidence:
 
 
 def evidence(judged: Judged) -> list[Evidence]:
-    """Return all findings of a run, in their order; none where there is no timeline to judge."""
+    """Return all findings of a run, in their order; none where there is nothing to judge. What ncu counted is sure."""
     verdict = judged.verdict
     if verdict is None:
-        return []
+        measured = of_counters(judged.counters) if judged.counters else []
+        return [Evidence(finding, (), "", "", _SURE[-1], "", Command("show", ("speed_of_light",))) for finding in measured]
     every = findings(verdict)
     of_trees = [(tree, findings(replace(verdict, sums=sums([tree]), waiting=None))) for tree in verdict.sums.trees]
     alike = Counter(finding.cause for finding in every)
@@ -158,6 +159,6 @@ def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
     """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
     of = "" if leaf.ns == finding.ns else f"{duration(leaf.ns)} with others of its kind, in "
     yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"
-    others = [name for name, _ in leaf.names[:3] if name and name != finding.subject]
+    others = [name for name, _ in leaf.names[:3] if name and name not in finding.subject]
     if others:
         yield f"beside it {', '.join(others[:2])}" if finding.subject else f"mostly {', '.join(others[:2])}"

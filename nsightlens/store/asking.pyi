@@ -978,13 +978,13 @@ class Asking:
         most first. The view verdict has the first three of each run. A finding is at least 2 % of the judged window,
         over all its ranks and GPUs; its rank is the time that curing it wins, where that is known (late ranks: what
         the job gains once all of them are on time), else its size, which is the most that it could. Causes are those
-        of time_tree. A run without a timeline to judge has no row, and verdict says why; what only a part of a run is
-        about, such as a slow process group or pipeline stage, is in communicator_summary and pipeline_bubbles, and
-        the rules of other tools are in recommendations.
+        of time_tree; where only ncu measured, what limits the kernels. A run with nothing to judge has no row, and
+        verdict says why; what only a part of a run is about, such as a slow process group or pipeline stage, is in
+        communicator_summary and pipeline_bubbles, and the rules of other tools are in recommendations.
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: nsys or kineto. Never add them up: they saw the same work.
+            tool: nsys, kineto or ncu. Never add them up: they saw the same work.
             place: From 1 on, in each run and tool.
             cause: late rank, communication, copies, computing, FP32 (products that use no tensor cores), low fill
                 (fewer blocks than half of the SMs), start-up, or a cause of idle time: data loader, API calls,
