@@ -90,7 +90,7 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause in ("pause", "profiler"):
         yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
     elif leaf.cause in ("OS calls", "ranges", "MPI"):
-        yield Finding(leaf.cause, name, leaf.ns, "host")
+        yield Finding(leaf.cause, name, leaf.ns, "look" if leaf.cause == "ranges" else "host")
     elif leaf.cause == "unknown":
         yield Finding("host code", "", leaf.ns, "sample")
 

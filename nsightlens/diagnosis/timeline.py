@@ -23,7 +23,7 @@ _INSTANTIATES = re.compile(r"GraphInstantiate")
 _COMPILES = re.compile(r"nvrtc|ptxas|triton.*compil|torch_?inductor|torch\.?_?dynamo|torch-compiled region.*compil|"
                        r"^compile_|CachingAutotuner|async_compile|cuLinkComplete", re.I)
 _COMMUNICATES = re.compile(r"^P?MPI_|^nccl[A-Z]|^(?:nccl|gloo|c10d|ucc|mpi):")
-_ALLOCATES = re.compile(r"Malloc|MemAlloc|HostRegister|HostAlloc", re.I)
+_ALLOCATES = re.compile(r"Malloc|MemAlloc|HostRegister|HostAlloc|Free", re.I)
 _MANY, _OUTLIER = 10, 100
 """Calls of a name from which on one can be a pause, and by how many times its median it is one."""
 _PAUSE_NS, _PAUSE_OF_WINDOW = 1_000_000, 500

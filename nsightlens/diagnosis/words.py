@@ -74,6 +74,7 @@ ACTIONS = {
     "warm": "it happens once: warm up before you measure",
     "pause": "long single calls: look for garbage collection or other processes on these CPUs",
     "host": "do this work on another thread while the GPU computes",
+    "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
     "pin": "pin the host's buffers, and copy while the GPU computes",
     "migrate": "prefetch managed memory before the kernels need it",
@@ -107,7 +108,8 @@ SUBJECTS = {
     "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
-    "launching": "Idle while the host launches", "clock": "Kernels that take longer at the end of the window",
+    "ranges": "Idle while the host is in {0}", "launching": "Kernels issued one by one",
+    "clock": "Kernels that take longer at the end of the window",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
     "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
@@ -119,7 +121,7 @@ SUBJECTS = {
 """What a finding is about, by its cause; others are named by their subject."""
 
 
-COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu")}
+COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu"), "look": Command("show", ("idle_by_range",))}
 """The command that goes with an action."""
 
 

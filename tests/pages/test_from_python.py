@@ -47,7 +47,7 @@ def test_summary_is_the_page_and_the_tables_of_the_command(store: nl.Store, monk
     monkeypatch.setenv("NSIGHTLENS_STORE", str(store.path))
     assert _words(found.text) == _printed("summary")
     assert len(found.text.splitlines()) > 60 and max(map(len, found.text.splitlines())) <= 160
-    assert "nsightlens show" not in found.text and 'nl.compare(store, ranks=True)' in found.text
+    assert "nsightlens show" not in found.text and 'store.view("cuda_api_summary")' in found.text
     tables = json.loads(run("summary", "-f", "json", "--store", store.path).stdout)["tables"]
     assert list(found) == list(tables)
     assert found["verdict"].to_pylist() == tables["verdict"]

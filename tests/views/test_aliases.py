@@ -50,7 +50,7 @@ def test_show_and_views_know_them(store: Path) -> None:
     assert {row["category"] for row in shares} == {"kernel"}
     again = run("show", "cuda_gpu_sum", "with_calls=true", "--tool", "kineto", "--store", store, "-f", "json").stdout
     assert {row["category"] for row in json.loads(again)["rows"]} == {"kernel", "call"}
-    assert re.search(r"^  cuda_gpu_kern_sum +(= kernel_summary)$", run("views").stdout, re.MULTILINE)
+    assert re.search(r"^  cuda_gpu_kern_sum +(= kernel_summary)$", run("views", "--all").stdout, re.MULTILINE)
     page = run("views", "cuda_gpu_sum").stdout
     assert page.startswith("cuda_work_summary") and "cuda_gpu_sum (with_calls=false)" in page
 
