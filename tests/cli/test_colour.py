@@ -48,7 +48,6 @@ def test_a_terminal_has_colour(bundled_store: Path) -> None:
     store = ("--store", str(bundled_store))
     assert f"{RED}straggler" in in_terminal("show", "straggler", "--columns", "rank,verdict", *store)
     assert f"{YELLOW}warning" in in_terminal("show", "diagnostic_summary", *store)
-    assert f"{RED}straggler" in in_terminal("compare", "ranks", *store)
     assert f"{RED}nsightlens:" in in_terminal("show", "no_such_view", *store)
 
 
