@@ -26,7 +26,7 @@ TYPED = [
     ("show busy_time --tool k\t", "show busy_time --tool kineto"),
     ("plot step_b\t", "plot step_breakdown"),
     (f"roofline --kernel {GEMM[:36]}\t", f"roofline --kernel {GEMM}"),
-    ("comp\t", "compact"),
+    ("comp\t", "compare"),
 ]
 """What is typed, and the line then; of several words the first is taken."""
 SHELLS = {
