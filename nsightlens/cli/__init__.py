@@ -49,8 +49,14 @@ COMMANDS = {
     "reconcile": "Check that the parts of a table sum to its total",
     "completion": "Print the completion script of a shell",
 }
-_GROUPS = {"look": "summary", "compare": "compare", "kernels": "roofline", "capture": "wrappers", "store": "ingest",
-           "hand over": "export"}
+_GROUPS = {
+    "look": "summary",
+    "compare": "compare",
+    "kernels": "roofline",
+    "capture": "wrappers",
+    "store": "ingest",
+    "hand over": "export",
+}
 """What commands are for, and the first command of each group."""
 _UNLISTED = ("open", "reconcile", "completion")
 

@@ -93,7 +93,7 @@ def test_the_commands_without_a_store_are_known() -> None:
 
 def test_the_page_repeats_the_store(bundled_store: Path) -> None:
     done = run("summary", "--store", bundled_store)
-    assert f"nsightlens roofline --time nsys --store {bundled_store} " in " ".join((done.stdout + done.stderr).split())
+    assert f"nsightlens show cuda_api_summary --store {bundled_store} " in " ".join((done.stdout + done.stderr).split())
 
 
 @pytest.mark.parametrize("columns", ["48", None])
