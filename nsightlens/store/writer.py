@@ -321,7 +321,8 @@ class Writing:
         for stray in fresh.parent.glob(f"{fresh.name}*"):
             stray.unlink()
         old = self.path / CATALOG
-        if old.is_file() and not rebuild:
+        is_old = old.is_file() and not rebuild
+        if is_old:
             shutil.copyfile(old, fresh)
         else:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
@@ -330,7 +331,8 @@ class Writing:
         with contextlib.closing(door.open_for_writing(fresh, self.staging, memory, files, far)) as connection:
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
-                catalog.make_views(connection)
+                if is_old:
+                    catalog.make_views(connection)
                 answers.forget(connection, change.gone)
                 if change != Change():  # else parts are merged: their rows stay
                     across.forget(connection)

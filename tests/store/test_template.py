@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from nsightlens.pipeline import ingest
-from nsightlens.store import catalog, door, template
+from nsightlens.store import catalog, catalog_tables, door, fact_tables, template
 from nsightlens.store.store import Store
 from tests.places import ROOT
 
@@ -120,3 +120,13 @@ def test_a_catalog_of_larger_blocks_is_written_to(cache: Path, tmp_path: Path) -
     with duckdb.connect(str(tmp_path / "older.duckdb"), read_only=True) as connection:
         found = connection.execute("SELECT sum(n), any_value(block_size) FROM older, pragma_database_size()").fetchall()
     assert found == [(3, 262144)]
+
+
+def test_views_of_this_version_are_known_as_such_when_a_catalog_is_opened_again(cache: Path, tmp_path: Path) -> None:
+    """An ingest into a store that is there leaves its views alone."""
+    place = tmp_path / "blank.duckdb"
+    template.place(place, tmp_path, materialise=True)
+    with contextlib.closing(door.open_for_writing(place, tmp_path, None)) as connection:
+        changed = [table.name for table in fact_tables.tables()
+                   if not fact_tables.has_view(connection, table, catalog_tables.types(table))]
+    assert fact_tables.tables() and not changed
