@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +59,7 @@ def command(
     if name is None:
         width = max(map(len, plots.PLOTS))
         for known, draw in plots.PLOTS.items():
-            about = (sys.modules[draw.__module__].__doc__ or "").splitlines()[0]  # 'Rows of the view x -> what is drawn'
-            echo(f"{known:<{width}}  {about.partition(' -> ')[2]}")
+            echo(f"{known:<{width}}  {(getdoc(sys.modules[draw.__module__]) or '').splitlines()[0]}")
         return
     if name not in plots.PLOTS:
         raise unknown("plot", name, plots.PLOTS)

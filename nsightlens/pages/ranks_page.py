@@ -183,8 +183,9 @@ def _verdicts(rows: list[Row]) -> list[str]:
             f"{duration(row['caused_delay_ns'])} earlier in total." for row in late]
     said += _as_late(rows, late)
     if hidden is not None:
-        unknown = hidden["verdict"].replace("cannot tell", "cannot tell who was last")
-        said.append(f"{counted(hidden['collectives'], 'collective')}: {unknown}.")
+        error = hidden["lag_threshold_ns"]
+        why = ": no common clock" if error is None else f", ± {duration(error)}"
+        said.append(f"{counted(hidden['collectives'], 'collective')}: cannot tell who was last{why}.")
     if not rows:
         return ["Cannot tell who was late: no collective could be matched across the ranks."]
     return said or ["No rank was late in any collective."]

@@ -1,4 +1,4 @@
-"""Rows of the view `distributed_overview` -> bars per process: computing and communicating, waiting and moving data."""
+"""Bars per process: computing and communicating, waiting and moving data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the view `kernel_type_breakdown` -> a bar per GPU, all on one scale: what ran alone, what at once, and idle time."""
+"""A bar per GPU, all on one scale: what ran alone, what at once, and idle time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the view `memory_curve` -> memory over time: allocated and reserved, a panel per device."""
+"""Memory over time: allocated and reserved, a panel per device."""
 
 from __future__ import annotations
 

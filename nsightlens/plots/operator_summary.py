@@ -1,4 +1,4 @@
-"""Rows of the view `operator_summary` -> a bar per operator, by the time it took itself."""
+"""A bar per operator, by the time it took itself."""
 
 from __future__ import annotations
 

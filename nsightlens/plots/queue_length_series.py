@@ -1,4 +1,4 @@
-"""Rows of the view `queue_length_series` -> how many launches wait in each stream, over time."""
+"""How many launches wait in each stream, over time."""
 
 from __future__ import annotations
 

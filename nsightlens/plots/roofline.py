@@ -1,4 +1,4 @@
-"""Rows of roofline or true_roofline -> a roofline chart: log-log, roofs named, one series per configuration and precision."""
+"""A roofline chart: log-log, roofs named, one series per configuration and precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the view `run_waterfall` -> from the step of one run to that of another: what grew, what shrank."""
+"""From the step of one run to that of another: what grew, what shrank."""
 
 from __future__ import annotations
 

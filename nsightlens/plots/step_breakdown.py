@@ -1,4 +1,4 @@
-"""Rows of the view `step_breakdown` -> stacked bars: where each step of each process went."""
+"""Stacked bars: where each step of each process went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the view `step_timeline` -> one step of a process: GPU streams above, CPU threads below, on one axis of time."""
+"""One step of a process: GPU streams above, CPU threads below, on one axis of time."""
 
 from __future__ import annotations
 

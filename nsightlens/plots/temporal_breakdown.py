@@ -1,4 +1,4 @@
-"""Rows of the view `temporal_breakdown` -> a bar per GPU: compute, non-compute and idle time."""
+"""A bar per GPU: compute, non-compute and idle time."""
 
 from __future__ import annotations
 

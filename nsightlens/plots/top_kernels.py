@@ -1,4 +1,4 @@
-"""Rows of the view `top_kernels` -> a bar per kernel, by time, in the colour of its family."""
+"""A bar per kernel, by time, in the colour of its family."""
 
 from __future__ import annotations
 

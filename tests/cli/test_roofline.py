@@ -352,7 +352,7 @@ def test_undisturbed_time_in_the_table(timed: Path) -> None:
         "kineto", "configuration, all ranks", "all", "1")
     assert [float(row[name]) for name in ("duration_us", "p5_us", "p95_us", "gflop_per_s", "ncu_gflop_per_s")] == [
         TIMED, TIMED, TIMED, pytest.approx(5e6 / TIMED / 1e3), 500.0]
-    assert row["roof_clock"] == "1 GHz, under ncu"
+    assert row["roof_clock"] == "1 GHz, clock under ncu"
     assert "roofs at the clock under ncu, 1 GHz; the clock during the launches is unknown" in done.stderr
 
 
