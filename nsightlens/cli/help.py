@@ -12,7 +12,7 @@ from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
 
 _COLUMNS = re.compile(r"\S.*?\S? {2,}(?=\S)")
-_NEAR = 6
+_NEAR = 3
 _NARROWEST = 24  # characters of what stands beside a command
 _TOPICS = {
     "start": """The first ten minutes
@@ -101,6 +101,7 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
     """
     from nsightlens.cli import COMMANDS, root
     from nsightlens.errors import UsageError
+    from nsightlens.views import search
     from nsightlens.views.registry import known
 
     if not topic:
@@ -116,12 +117,11 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         views = known()
         names = [*views, *(alias.name for view in views.values() for alias in view.aliases)]
         if name not in names:
-            near = ([other for other in names if name in other][:_NEAR]
-                    or get_close_matches(name, [*_TOPICS, *COMMANDS, *names], 3))
+            near = (get_close_matches(name, [*_TOPICS, *COMMANDS]) or search.about(name, views)[:_NEAR]
+                    or get_close_matches(name, names))
             others = f"there are {', '.join(_TOPICS)}, the commands and the views"
             meant = f"did you mean {' or '.join(near)}?"
-            search = Command("views", (("--search", name),))
-            raise UsageError((f"there is no topic {name}; {meant if near else others} (", search, ")"))
+            raise UsageError((f"there is no topic {name}; {meant if near else others} (", Command("views", (name,)), ")"))
         root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
 
 

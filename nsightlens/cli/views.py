@@ -28,6 +28,8 @@ _SCOPES = {
     "rows": "it has as many rows as there are events",
 }
 _OWN = "Views of your own"
+_MOST = 10
+"""Views that a search prints."""
 
 START = (
     "verdict", "time_tree", "findings", "step_breakdown", "busy_time", "idle_causes", "top_kernels", "operator_summary",
@@ -41,19 +43,17 @@ START = (
 
 
 @click.command("views")
-@click.argument("view", required=False, shell_complete=view_names)
-@click.option("--search", default=None, metavar="WORDS", help="Only views with all these words in a name (another tool's "
-              "included), the text, a column or a parameter.")
+@click.argument("words", nargs=-1, metavar="[VIEW | WORDS...]", shell_complete=view_names)
 @click.option("--all", "everything", is_flag=True, help="All views, and what other tools call them.")
 @views_option
 @store_option
 @output_options
 def command(
-    view: str | None, search: str | None, everything: bool, views: Path | None, store: Path | None, form: str | None,
-    output: Path | None, wide: bool,
+    words: tuple[str, ...], everything: bool, views: Path | None, store: Path | None, form: str | None, output: Path | None,
+    wide: bool,
 ) -> None:
-    """List the views to learn first by the question they answer, or describe VIEW: its rows, scope, parameters, columns and SQL.
-    Needs no store.
+    """List the views to learn first by the question they answer, describe VIEW (its rows, scope, parameters, columns and SQL), or
+    find views by WORDS, best first. Needs no store.
 
     VIEW may also be a name that nsys, HTA or the TensorBoard plugin uses. If there is a store, the description says whether
     ingest computed the view's rows. --format json gives the same as data.
@@ -61,48 +61,33 @@ def command(
     \b
     nsightlens views
     nsightlens views --all
-    nsightlens views --search idle
+    nsightlens views tensor cores
     nsightlens views busy_time
     nsightlens views get_idle_time_breakdown
     nsightlens views --views my_views/
     """
-    from nsightlens.errors import UsageError
-    from nsightlens.views import folder, registry
+    from nsightlens.views import folder, registry, search
 
     found = dict(sorted({**registry.known(), **registry.public(folder.load(folder.locate(views)))}.items()))
-    if view is not None:
-        if search is not None:
-            raise UsageError("give VIEW or --search")
-        one, _ = registry.named(view, found)
+    question = " ".join(words)
+    matching = [] if registry.is_named(question, found) else search.about(question, found, START)
+    if words and not matching:
+        one, _ = registry.named(question, found)
         if form or output:
             emit_page(lambda: _tables(one), lambda: _tables(one)["columns"], form, output, wide=wide)
         else:
             _page(one, store)
         return
-    if search is not None:
-        found = _having(search, found)
     if form or output:
-        emit(_listed(found.values()), form, output, wide=wide, first=("name", "summary"))
-    elif search is not None:
-        _entries(found.values())
+        emit(_listed(found[name] for name in matching or found), form, output, wide=wide, first=("name", "summary"))
+    elif matching:
+        _lines([found[name] for name in matching[:_MOST]], max(map(len, matching[:_MOST])) + 4)
+        if len(matching) > _MOST:
+            echo(f"\n{len(matching) - _MOST} more have these words: --format csv lists all", err=True)
     elif everything:
         _questions(found)
     else:
         _first(found)
-
-
-def _having(words: str, views: Mapping[str, View]) -> dict[str, View]:
-    """Return the views that all words occur in, those first whose name has them. Raises UsageError where there is none."""
-    from nsightlens.errors import UsageError
-
-    wanted = words.lower().split()
-    names = {view.name: " ".join([view.name, *(alias.name for alias in view.aliases)]).lower() for view in views.values()}
-    texts = {view.name: " ".join([names[view.name], view.doc, *(f"{name} {doc}" for name, doc in view.columns),
-                                  *(f"{param.name} {param.doc}" for param in view.params)]).lower() for view in views.values()}
-    found = [name for name in views if all(word in texts[name] for word in wanted)]
-    if not found:
-        raise UsageError(f"no view has the words {words!r} in its name, text, columns or parameters; views --all lists all")
-    return {name: views[name] for name in sorted(found, key=lambda name: (not all(w in names[name] for w in wanted), name))}
 
 
 def _listed(views: Iterable[View]) -> pa.Table:
@@ -138,17 +123,22 @@ def _first(views: Mapping[str, View]) -> None:
     """Print the views to learn first by question, each on a line, and views of the user's own."""
     from nsightlens.views.topics import TOPICS
 
-    left, width = max(len(name) for name in START) + 4, output_width()
+    left = max(len(name) for name in START) + 4
     own = [view for view in views.values() if not view.is_shipped]
     for topic, question in (*TOPICS.items(), (None, _OWN)):
         listed = [views[name] for name in START if views[name].topic == topic] if topic else own
         if listed:
             _title(question)
-        for view in listed:
-            summary = textwrap.shorten(view.summary, max(width - left, 30), placeholder=" …")
-            echo(f"  {view.name:<{left - 2}}{summary}")
-    echo("\nnsightlens views VIEW explains one; --all lists all, --search WORDS finds some; nsightlens show VIEW prints one",
+        _lines(listed, left)
+    echo("\nnsightlens views VIEW explains one, views WORDS finds some, views --all lists all; nsightlens show VIEW prints one",
          err=True)
+
+
+def _lines(views: Sequence[View], left: int) -> None:
+    """Print each view on one line. left: columns before what it is."""
+    for view in views:
+        summary = textwrap.shorten(view.summary, max(output_width() - left, 30), placeholder=" …")
+        echo(f"  {view.name:<{left - 2}}{summary}")
 
 
 def _questions(views: Mapping[str, View]) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from nsightlens import schema
 from nsightlens.errors import UsageError, ViewError
 from nsightlens.public_calls import as_number
 from nsightlens.terminal.command import Command
+from nsightlens.views import search
 from nsightlens.views.header import PACKAGE, Literal, Param, View, parse, parse_analysis, section, shown
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ TABLES = (*schema.TABLES, "gpu_peaks")
 """Tables that a view may require."""
 _FILTER = "only_"
 _MADE = "_made_"
+_NEAR = 3
 _NAMES = ("name", "op", "item", "operator", "kernel", "short_name", "module")
 """Columns that hold the names of what a view lists."""
 
@@ -199,6 +201,12 @@ def filtered(parameters: Mapping[str, object]) -> dict[str, object]:
             if name.startswith(_FILTER) and value is not None}
 
 
+def is_named(name: str, views: Mapping[str, View]) -> bool:
+    """Return whether a name is that of a view, or another tool's for one, maybe with nsys's options."""
+    stem = name.partition(":")[0]
+    return stem in views or any(alias.name == stem for view in views.values() for alias in view.aliases)
+
+
 def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]]:
     """Return the view that a name stands for, and the parameters that come with it: it may be another tool's name for the view.
 
@@ -206,9 +214,9 @@ def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]
     """
     stem, colon, _ = name.partition(":")
     aliases = {alias.name: (view, alias) for view in views.values() for alias in view.aliases}
-    if stem not in views and stem not in aliases:
-        raise unknown("view", name, [*views, *aliases],
-                      "nsightlens views lists them, and nsightlens views --search WORDS finds some")
+    if not is_named(name, views):
+        raise unknown("view", name, [*views, *aliases], "nsightlens views lists them, and nsightlens views WORDS finds some",
+                      near=search.about(stem, views))
     view = views[stem] if stem in views else aliases[stem][0]
     if colon:
         raise UsageError((f"{name}: options behind a colon are nsys's. ", Command("show", (stem,)), " has the rows without "
@@ -217,13 +225,14 @@ def named(name: str, views: Mapping[str, View]) -> tuple[View, dict[str, object]
     return view, {} if stem in views else dict(aliases[stem][1].parameters)
 
 
-def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "", view: str | None = None) -> UsageError:
+def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "", view: str | None = None,
+            near: Sequence[str] = ()) -> UsageError:
     """Return the error for a name that is none of `known`: it names the nearest ones, else what lists them, else all.
 
-    view: the view that has these parameters or columns.
+    view: the view that has these parameters or columns. near: names that mean the same, if known; else those spelt alike.
     """
     listed = sorted(known)
-    near = difflib.get_close_matches(name, listed, n=3, cutoff=0.5)
+    near = near[:_NEAR] or difflib.get_close_matches(name, listed, n=_NEAR)
     there = listed_by or f"there are {', '.join(listed)}"
     hint = f"did you mean {' or '.join(near)}?" if near else there
     where = f"{view}: " if view else ""

@@ -162,19 +162,14 @@ def test_views_are_listed_within_the_terminal(monkeypatch: pytest.MonkeyPatch, w
     assert max(map(len, [*first.splitlines(), *listed.splitlines()])) <= width and _named(listed) == _known()
 
 
-@pytest.mark.parametrize(("words", "first", "also"), [
-    ("idle", "gpu_gaps", "idle_causes"), ("get_idle_time", "idle_breakdown", None), ("IDLE thread", "idle_causes", None),
-    ("message_bytes", "collective_match", None),
+@pytest.mark.parametrize(("words", "first"), [
+    (["idle"], "idle_causes"), (["get_idle_time"], "idle_breakdown"), (["IDLE", "thread"], "idle_causes"),
+    (["message_bytes"], "mpi_message_size_summary"),
 ])
-def test_views_are_found_by_words(words: str, first: str, also: str | None) -> None:
-    names = [row["name"] for row in json.loads(run("views", "--search", words, "-f", "json").stdout)["rows"]]
-    text = run("views", "--search", words).stdout
-    assert names and _named(text) == sorted(names) and first in names and (also is None or also in names)
-
-
-def test_a_word_that_no_view_has() -> None:
-    done = run("views", "--search", "xylophone")
-    assert done.returncode == 2 and "no view has the words 'xylophone'" in done.stderr
+def test_views_are_found_by_words(words: list[str], first: str) -> None:
+    names = [row["name"] for row in json.loads(run("views", *words, "-f", "json").stdout)["rows"]]
+    text = run("views", *words).stdout
+    assert names[0] == first and [line.split()[0] for line in text.splitlines() if line[:3].strip()] == names[:10]
 
 
 def test_a_view_as_data() -> None:

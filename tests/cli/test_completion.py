@@ -77,7 +77,7 @@ def test_help_explains(asked: list[str], told: str) -> None:
 
 @pytest.mark.parametrize(("asked", "told"), [
     (["filter"], "did you mean filters"), (["compare", "rans"], "did you mean ranks"),
-    (["xylophone"], "views --search xylophone"),
+    (["xylophone"], "views xylophone"),
     (["show", "more"], "there is no topic nsightlens show more"),
     (["idle"], "did you mean idle_breakdown or idle_by_range or idle_causes"),
 ])

@@ -108,4 +108,4 @@ def test_a_page_of_one_step_knows_that_there_are_steps(bundled_store: Path) -> N
 def test_a_view_that_is_like_none_names_what_lists_them(bundled_store: Path) -> None:
     done = run("show", "xylophone", "--store", bundled_store)
     assert done.returncode == 2 and done.stderr == ("nsightlens: there is no view xylophone; nsightlens views lists them, and "
-                                                    "nsightlens views --search WORDS finds some\n")
+                                                    "nsightlens views WORDS finds some\n")

@@ -24,7 +24,7 @@ from tests.terminal.whole_commands import recorded, too_long
 FIXTURE = ROOT / "fixtures" / "simulated_resnet18_ddp"
 PAGES = (
     ["summary"], ["compare", "ranks"], ["compare", "runs", "base", "fused"], ["views"], ["views", "busy_time"], ["doctor"],
-    ["views", "--search", "idle"],
+    ["views", "idle"],
 )
 TABLES = (
     ["show", "recommendations"], ["show", "straggler"], ["show", "step_breakdown"], ["show", "kernel_by_rank"],

@@ -30,7 +30,7 @@ COMMANDS = [
     ["compare", "runs", RUN, "x"],
     ["compare", "ranks"], ["sql", f"SELECT '{RUN}' FROM nothing"], ["sql", f"SELECT '{RUN}'"], ["remove", "--run", f"{RUN} x"],
     ["roofline", "--kernel", RUN],
-    ["views", "--search", RUN], ["views", RUN], ["help", RUN], [RUN], ["show", f"--{RUN}"],
+    ["views", RUN], ["help", RUN], [RUN], ["show", f"--{RUN}"],
     ["--debug", "show", RUN], ["--verbose", "show", "busy_time", "--run", RUN], ["plot", RUN, "-o", "x.png"],
     ["show", "busy_time", "--limit", RUN], ["ingest", f"no {RUN}"], ["export", "perfetto", "-o", f"no {RUN}/x.json.gz"],
 ]

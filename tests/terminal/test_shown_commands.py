@@ -186,7 +186,7 @@ def test_the_part_that_is_gone_is_made_again(tmp_path: Path) -> None:
      ["nsightlens", "ingest", "{plain}"]),
     (["--wide", "show", "x", "only_name={name}"], "after the command: ", "",
      ["nsightlens", "show", "x", "only_name={name}", "--wide"]),
-    (["help", "{name}"], "the commands and the views (", ")", ["nsightlens", "views", "--search", "{name}"]),
+    (["help", "{name}"], "the commands and the views (", ")", ["nsightlens", "views", "{name}"]),
     (["show", "busy_time", "--run", "{name}", "--store", "no {name}"], "Make one with: ", "",
      ["nsightlens", "ingest", "RUN_DIR", "--store", "no {name}"]),
 ])
