@@ -14,6 +14,7 @@ from nsightlens.diagnosis.window import Window
 from nsightlens.intervals.apart import cut
 from nsightlens.intervals.coverage import Union, union
 from nsightlens.intervals.intersection import intersection
+from nsightlens.names.label import title
 
 _CONTRACTIONS = ("gemm", "convolution")
 _FP32 = re.compile(r"sgemm|scudnn|f32f32_f32|<float|float, float|_fp32|ffma", re.I)
@@ -87,7 +88,7 @@ def _piece(recorded: Recorded, work: Work, place: int, ns: int, count: int) -> P
         return Piece(direction, direction, ns, count, "memory", memory=memory)
     family = recorded.text(int(work.family[place]))
     name = recorded.text(int(work.name[place]))
-    return Piece(recorded.text(int(work.short_name[place])) or name, name, ns, count, family,
+    return Piece(title(name), name, ns, count, family,
                  family in _CONTRACTIONS and work.tensor_cores[place] == 0 and _is_fp32(name), int(work.blocks[place]))
 
 

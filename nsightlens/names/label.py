@@ -7,6 +7,7 @@ import re
 _MOST = 4000  # characters read: behind them nothing is shown anyway
 _DEEPEST = 64
 _NUMBER = re.compile(r"-?\d+")
+_ARGUMENTS, _WRAPPED = re.compile(r"[<(]"), re.compile(r"\w+<([A-Za-z_]\w*)>")
 _ORDINAL = re.compile(r"#\d+")
 # What ATen hands its elementwise kernels besides the functor.
 _PLUMBING = re.compile(r"(?:[aA]rray<char\*|TrivialOffsetCalculator|OffsetCalculator|(?:Load|Store)With|TensorListMetadata)")
@@ -32,6 +33,13 @@ def shorten(key: str) -> str:
     except _Odd:
         return key
     return text if end == len(key) else key
+
+
+def title(key: str) -> str:
+    """Return the name of a kernel for a sentence: without its arguments, but for the one functor that a wrapper calls."""
+    text = shorten(key)
+    wrapped = _WRAPPED.fullmatch(text)
+    return text if wrapped and not _TYPE.fullmatch(wrapped[1]) else _ARGUMENTS.split(text, maxsplit=1)[0] or text
 
 
 class _Reader:

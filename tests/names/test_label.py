@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nsightlens.names.distinct import shortened
 from nsightlens.names.kernel_names import kernel_key, labels
-from nsightlens.names.label import shorten
+from nsightlens.names.label import shorten, title
 from nsightlens.terminal.printable import printable
 from tests.names.corpus import captures, needed
 
@@ -148,3 +148,14 @@ def test_labels_tell_the_kernels_of_each_capture_apart() -> None:
             assert max(map(len, found.values())) <= longest
             numbered = [text for text in found.values() if re.search(r" \(\d+\)$", text)]
             assert len(numbered) <= len(names) / 10, (capture, numbered)
+
+
+@pytest.mark.parametrize(("name", "told"), [
+    ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64>(T1::Params)", "cutlass_80_tensorop_s1688gemm_64x64"),
+    ("void cutlass::device_kernel<FlashAttnBwd<tuple<C<64>>, float>>(P)", "FlashAttnBwd"),
+    ("par_ranged2d_kernel<PdV_kernel(bool, int)::lambda(int)#1>", "par_ranged2d_kernel<PdV_kernel>"),
+    ("void softmax_warp_forward<float, float, 1>(float*)", "softmax_warp_forward"),
+    ("elementwise_add<float>", "elementwise_add"), ("volta_sgemm_128x64_nn", "volta_sgemm_128x64_nn"), ("<odd", "<odd"),
+])
+def test_the_name_in_a_sentence(name: str, told: str) -> None:
+    assert title(kernel_key(name)) == told
