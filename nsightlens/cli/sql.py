@@ -21,8 +21,9 @@ def command(
 ) -> None:
     """Run one SQL STATEMENT on the store (DuckDB's dialect) and print the result.
 
-    The store is never changed. Rows are of all runs and all tools unless the statement says otherwise: views never add these up,
-    a sum in SQL does. timeline_kernels has each launch of a run once. Use - to read the statement from standard input.
+    It may name every table and view: FROM busy_time, or FROM busy_time(per := 'process'). The store is never changed. Rows are
+    of all runs and all tools unless the statement says otherwise: views never add these up, a sum in SQL does. timeline_kernels
+    has each launch of a run once. Use - to read the statement from standard input.
 
     \b
     nsightlens sql "SELECT tool, rank, family, sum(duration_ns) FROM kernels GROUP BY ALL"

@@ -25,7 +25,7 @@ from nsightlens.discovery.remote import RemotePath, path_given, path_of
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store, not_a_choice
 from nsightlens.public_calls import Exclusive, gated, gated_when_closed
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import across, answers, asked, catalog, damage, door, filter_values, kept_rows, remote, rules
+from nsightlens.store import across, answers, asked, catalog, damage, door, filter_values, kept_rows, named_rows, remote, rules
 from nsightlens.store.asking import Asking
 from nsightlens.store.content import Content
 from nsightlens.store.fence import of_other_files, refuse_all_but_queries, single_statement
@@ -335,6 +335,7 @@ class Store(Asking, Exclusive):
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
         """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
 
+        It may name tables, and every view like a table, which has its rows at default parameters then.
         Tables hold the rows of all runs and tools: a sum without WHERE or GROUP BY run, tool counts launches once for each.
         Raises UsageError for what DuckDB refuses, for several statements, and for anything but a query.
         """
@@ -397,8 +398,14 @@ class Store(Asking, Exclusive):
     def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool) -> pa.Table:
         if self.older_schema is None:
             (self._views.compute if computes and self._is_small else self._views.make)(query)
-        relation = self._connection.sql(query, params=parameters or None)
-        return pa.table({}) if relation is None else _plain_integers(relation.to_arrow_table())
+        return _plain_integers(named_rows.fetched(self._connection, query, parameters, self._rows_of))
+
+    def _rows_of(self, name: str) -> pa.Table | None:
+        """Return the rows at its default parameters of what a statement names like a table, and is no view in SQL."""
+        if not registry.is_named(name, self.views):
+            return None
+        view = self.views.get(name)
+        return None if view and view.sql and not view.is_macro else self.view(name)
 
     def _lift_the_bound(self) -> None:
         """Let DuckDB take what it takes by itself: its settings are locked, so that takes another connection."""
@@ -430,11 +437,9 @@ class Store(Asking, Exclusive):
         if view is None:
             return None
         name = view.name
-        if view.sql:
-            return f"{name} has parameters: FROM {name}()" if view.is_macro else f"{name} has no parameters: FROM {name}"
-        write = Command("show", (name, ("--output", f"{name}.parquet")))
-        read = Command("sql", (("--allow-files",), f"FROM '{name}.parquet'"))
-        return (f"{name} is computed in Python, out of reach of SQL: ", write, f" (in Python: store.view({name!r})), then ", read)
+        if view.sql or not view.params:
+            return f"{name} has no parameters: FROM {name}"
+        return f"{name} takes no parameters in SQL (FROM {name}); ", Command("show", (name,)), " takes them"
 
     def _broken_part(self, error: Exception) -> Text | None:
         """Return what to say where the error is that a part is missing or damaged, and how to make it again; else None."""

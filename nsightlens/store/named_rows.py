@@ -1,0 +1,37 @@
+"""A statement may name like a table what is computed in Python, or needs parentheses in SQL: its rows are there while it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import duckdb
+import pyarrow as pa
+
+_MISSING = re.compile(r'Table with name "?(\w+)"? does not exist')
+
+
+def fetched(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | Mapping[str, object] | None,
+    rows_of: Callable[[str], pa.Table | None],
+) -> pa.Table:
+    """Return the result of a statement. Raises duckdb.Error.
+
+    rows_of: the rows of what it names and DuckDB does not have; None where nobody has them.
+    """
+    registered: list[str] = []
+    try:
+        while True:
+            try:
+                relation = connection.sql(query, params=parameters or None)
+                return pa.table({}) if relation is None else relation.to_arrow_table()
+            except duckdb.CatalogException as exc:
+                missing = _MISSING.search(str(exc))
+                rows = rows_of(missing[1].lower()) if missing and missing[1] not in registered else None
+                if missing is None or rows is None:
+                    raise
+                connection.register(missing[1], rows)
+                registered.append(missing[1])
+    finally:
+        for name in registered:
+            connection.unregister(name)
