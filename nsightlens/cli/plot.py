@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,16 +54,14 @@ def command(
     nsightlens plot top_kernels --top 10 --tool nsys --size 10 4 -o top.pdf
     """
     import nsightlens as nl
-    from nsightlens.views.registry import unknown
 
-    plots = nl.plots
+    plots = nl.plots.PLOTS
     if name is None:
-        width = max(map(len, plots.PLOTS))
-        for known, draw in plots.PLOTS.items():
+        width = max(map(len, plots))
+        for known, draw in plots.items():
             echo(f"{known:<{width}}  {(getdoc(sys.modules[draw.__module__]) or '').splitlines()[0]}")
         return
-    if name not in plots.PLOTS:
-        raise unknown("plot", name, plots.PLOTS)
+    confirm_plot(name)
     if output is None:
         raise UsageError(f"no output file: give --output {name}.png, .svg or .pdf")
     check_ending(output, PICTURES)
@@ -70,16 +69,32 @@ def command(
         given = parameters(pairs) | ({} if top is None else {"how_many": top})
         asked = parameters_of(name, opened.views, chosen(filters), given)
         confirm(opened, asked)
-        table = opened.view(name, **asked)
-        if "only_tool" not in asked:
-            table = of_best_tool(table)
-        more = {} if name == "roofline" else {"gpus": gpus_of(opened)}
-    figure = plots.PLOTS[name](table, **more)
+        save(opened, name, asked, output, size, title)
+
+
+def confirm_plot(view: str) -> None:
+    """Raise UsageError where a view has no plot."""
+    import nsightlens as nl
+    from nsightlens.views.registry import unknown
+
+    if view not in nl.plots.PLOTS:
+        raise unknown("plot", view, nl.plots.PLOTS)
+
+
+def save(store: Store, view: str, asked: Mapping[str, Any], output: Path, size: tuple[float, float] | None = None,
+         title: str | None = None) -> None:
+    """Draw a view to a file. asked: its parameters and filters. size: inches."""
+    import nsightlens as nl
+
+    table = store.view(view, **asked)
+    if "only_tool" not in asked:
+        table = of_best_tool(table)
+    figure = nl.plots.PLOTS[view](table, **({} if view == "roofline" else {"gpus": gpus_of(store)}))
     if size:
         figure.set_size_inches(*size)
     if title:
         figure.suptitle(printable(title))
-    plots.save(figure, output)
+    nl.plots.save(figure, output)
     echo(f"drawn: {output}", err=True)
 
 

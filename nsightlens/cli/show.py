@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli import parameters
+from nsightlens.cli import parameters, plot
 from nsightlens.cli.arranging import arranged, named, order, sort_option
 from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import say
-from nsightlens.cli.output import emit_batches, format_of, output_options, store_option, views_option
+from nsightlens.cli.output import PICTURES, emit_batches, format_of, output_options, store_option, views_option
 from nsightlens.errors import UsageError
 from nsightlens.pages.tables import ids_last
 from nsightlens.terminal.command import Command
@@ -43,7 +43,7 @@ def command(
     view: str, pairs: tuple[str, ...], store: Path | None, views: Path | None, form: str | None, output: Path | None, wide: bool,
     columns: str | None, sort: str | None, limit: int | None, kernel: str | None, exact: bool, **filters: Any,
 ) -> None:
-    """Print VIEW, with its parameters as KEY=VALUE.
+    """Print VIEW, with its parameters as KEY=VALUE, or draw it where --output is a .png, .svg or .pdf.
 
     Every view takes only_<column>=VALUE for each of its columns (in names, * stands for any text); --run, --rank, --step, --tool
     and --family are shortcuts. They select rows; shares still refer to the whole run. `nsightlens views` lists the views. VIEW
@@ -53,6 +53,7 @@ def command(
     nsightlens show kernel_summary only_tool=nsys 'only_name=*gemm*'
     nsightlens show top_kernels how_many=5 --tool nsys --format json
     nsightlens show operator_summary --columns name,calls,device_total_ns --sort=-device_total_ns --limit 10
+    nsightlens show step_breakdown --tool kineto -o steps.png
     nsightlens show my_view --views my_views/
     """
     import pyarrow as pa
@@ -80,6 +81,10 @@ def command(
             raise _instead_of_kernel(kernel, view, known)
         asked = parameters_of(view, opened.views, chosen(filters), {**given, **parameters(pairs)})
         confirm(opened, asked)
+        if output is not None and form is None and output.suffix.lower() in PICTURES:
+            plot.confirm_plot(view)
+            plot.save(opened, view, asked, output)
+            return
         tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
         names, by = named(columns, known, view), order(sort, known, view)
         if not names and (form or format_of(output)) == "table":

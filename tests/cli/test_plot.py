@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 import nsightlens as nl
 from nsightlens.cli.plot import command, of_best_tool
+from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError, UsageError
 from tests.captures import kineto
 
@@ -74,3 +75,13 @@ def test_what_cannot_be_drawn_says_why(store: Path, arguments: list[str], error:
     with pytest.raises(error) as caught:
         plot(store, *arguments)
     assert message in str(caught.value)
+
+
+def test_show_draws_a_view_that_has_a_plot(store: Path, tmp_path: Path) -> None:
+    plot(store, "step_breakdown", "--rank", "1", "-o", tmp_path / "a.svg")
+    done = CliRunner().invoke(show, ["step_breakdown", "--rank", "1", "-o", str(tmp_path / "b.svg"), "--store", str(store)])
+    paths = [(tmp_path / name).read_text().count("<path") for name in ("a.svg", "b.svg")]
+    assert done.exit_code == 0 and paths[0] == paths[1] > 0
+    with pytest.raises(UsageError, match="no plot findings"):
+        CliRunner().invoke(show, ["findings", "-o", str(tmp_path / "c.png"), "--store", str(store)], catch_exceptions=False)
+    assert not (tmp_path / "c.png").exists()
