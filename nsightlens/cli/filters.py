@@ -79,6 +79,10 @@ def parameters_of(name: str, views: Mapping[str, View], filters: Mapping[str, li
     Raises UsageError for a column that the view lacks, naming a view that has it, and for a column that is filtered twice.
     """
     asked: dict[str, object] = dict(pairs or {})
+    if name in views:
+        from nsightlens.views.registry import with_filters
+
+        asked = with_filters(views[name], asked)
     for column, values in filters.items():
         if f"only_{column}" in asked:
             raise UsageError(f"only_{column} and --{column} are the same filter; give one of them",
@@ -95,9 +99,7 @@ def _check(name: str, views: Mapping[str, View], key: str, value: object) -> Non
     own = {param.name for param in view.params}
     if key in own or (column != key and (column in dict(view.columns) or f"which_{column}" in own)):
         return
-    selects = f"which_{key}" if f"which_{key}" in own else f"only_{key}" if key in dict(view.columns) else None
-    instead = [quoted(f"{selects}={value}")] if selects else []
-    instead += _as_option(key, value) if selects or key not in COLUMNS else []
+    instead = _as_option(key, value) if key not in COLUMNS else []
     if column == key and instead:
         raise UsageError(f"{name}: there is no parameter {key}; write {' or '.join(instead)}", subject="parameter", value=key,
                          choices=[*own, *(f"only_{one}" for one, _ in view.columns)], view=name)

@@ -45,12 +45,12 @@ def command(
 ) -> None:
     """Print VIEW, with its parameters as KEY=VALUE, or draw it where --output is a .png, .svg or .pdf.
 
-    Every view takes only_<column>=VALUE for each of its columns (in names, * stands for any text); --run, --rank, --step, --tool
-    and --family are shortcuts. They select rows; shares still refer to the whole run. `nsightlens views` lists the views. VIEW
+    Every view takes COLUMN=VALUE for each of its columns (in names, * stands for any text; only_COLUMN=VALUE where a parameter
+    has its name); --run, --rank, --step, --tool and --family are shortcuts. They select rows; shares still refer to the whole run. `nsightlens views` lists the views. VIEW
     may also be the name of an nsys report, such as cuda_gpu_kern_sum.
 
     \b
-    nsightlens show kernel_summary only_tool=nsys 'only_name=*gemm*'
+    nsightlens show kernel_summary tool=nsys 'name=*gemm*'
     nsightlens show top_kernels how_many=5 --tool nsys --format json
     nsightlens show operator_summary --columns name,calls,device_total_ns --sort=-device_total_ns --limit 10
     nsightlens show step_breakdown --tool kineto -o steps.png

@@ -18,9 +18,10 @@ class Asking(ABC):
     def view(self, name: str, **parameters: object) -> pa.Table:
         """Return a view, by its name or by what another tool calls it, as an Arrow table.
 
-        parameters: those of the view, and only_COLUMN=value, or a list of values, for any of its columns; text may have * for
-        any characters: store.view("kernel_summary", only_rank=[0, 1], only_name="*gemm*"). store.views has all views,
-        store.views["kernel_summary"] what its parameters and columns mean; nl.show(table) prints a table with units.
+        parameters: those of the view, and COLUMN=value, or a list of values, for any of its columns (only_COLUMN= where a
+        parameter has that name); text may have * for any characters: store.view("kernel_summary", rank=[0, 1], name="*gemm*").
+        store.views has all views, store.views["kernel_summary"] what its parameters and columns mean; nl.show(table) prints a
+        table with units.
 
         Raises UsageError for an unknown view or parameter, for a filter on a run, rank, step, tool or family that the store does
         not have, and for one on a name that the view does not have.

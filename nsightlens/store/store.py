@@ -204,6 +204,7 @@ class Store(Asking, Exclusive):
         if self.older_schema is not None:
             raise self._files_only()
         view, given = registry.named(name, self.views)
+        parameters = registry.with_filters(view, parameters)
         began = time.monotonic()
         asked = self._confirmed(view, given, parameters)
         table = self._answer(view, asked)
@@ -247,6 +248,7 @@ class Store(Asking, Exclusive):
         if self.older_schema is not None:
             raise self._files_only()
         view, given = registry.named(name, self.views)
+        parameters = registry.with_filters(view, parameters)
         if view.sql and view.scope == "rows" and not view.balances and answers.events(self._connection) >= answers.WORTH_IT:
             asked = self._confirmed(view, given, parameters)
             with Store(self.path, self._folder_of_views, _STREAMED) as other:

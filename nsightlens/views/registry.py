@@ -195,6 +195,24 @@ def under_another_name(view: View, column: str) -> str | None:
     return next((name for name, doc in view.columns if name in _NAMES and name != column and holds.match(doc)), None)
 
 
+def with_filters(view: View, parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters with each that is a column of the view, and no parameter of it, as the filter on that column.
+
+    Raises UsageError for a column that is filtered twice.
+    """
+    own = {param.name for param in view.params}
+    columns = {name for name, _ in view.columns} | {name.removeprefix("which_") for name in own if name.startswith("which_")}
+    found: dict[str, object] = {}
+    for name, value in parameters.items():
+        filter_ = f"{_FILTER}{name}" if name in columns - own else name
+        if filter_ in found:
+            column = filter_.removeprefix(_FILTER)
+            raise UsageError(f"{view.name}: {column} and {_FILTER}{column} are the same filter; give one of them",
+                             subject="parameter", value=name, view=view.name)
+        found[filter_] = value
+    return found
+
+
 def filtered(parameters: Mapping[str, object]) -> dict[str, object]:
     """Return the filters among `parameters`, by the column that each selects on."""
     return {name.removeprefix(_FILTER): value for name, value in parameters.items()

@@ -116,15 +116,21 @@ def test_kernel_is_no_option_and_the_error_says_what_to_ask(bundled_store: Path,
 
 
 @pytest.mark.parametrize(("view", "pair", "said"), [
-    ("step_breakdown", "step=5", "there is no parameter step; write only_step=5 or --step 5"),
-    ("step_timeline", "step=5", "there is no parameter step; write which_step=5 or --step 5"),
-    ("kernel_summary", "name=gemm", "there is no parameter name; write only_name=gemm"),
     ("top_kernels", "limit=3", "there is no parameter limit; write --limit 3"),
     ("busy_time", "step=3", "busy_time has no column step; "),
 ])
 def test_a_parameter_that_a_view_lacks_is_answered_with_what_works(bundled_store: Path, view: str, pair: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         show(bundled_store, view, pair)
+
+
+@pytest.mark.parametrize(("view", "pair"), [
+    ("step_breakdown", "step=3"), ("step_timeline", "step=3"), ("kernel_summary", "name=*gemm*"), ("top_kernels", "tool=nsys")])
+def test_a_column_is_a_filter(bundled_store: Path, view: str, pair: str) -> None:
+    rows = show(bundled_store, view, pair, "-f", "csv")
+    assert rows == show(bundled_store, view, f"only_{pair}", "-f", "csv") != show(bundled_store, view, "-f", "csv")
+    with pytest.raises(UsageError, match="are the same filter"):
+        show(bundled_store, view, pair, f"only_{pair}")
 
 
 def test_a_file_in_the_place_of_a_view_is_read_first(bundled_store: Path, tmp_path: Path) -> None:
