@@ -154,7 +154,7 @@ _WHY = (
 _DEVICE = (
     _c("device_id", TEXT, "ingest", "The physical GPU (or MIG slice), the same across processes; key of `devices`.", prose=True),
     _c("device", INT32, "reader", "The tool's device ordinal within the process (after CUDA_VISIBLE_DEVICES)."),
-    _c("gpu", TEXT, "ingest", "Product name of the GPU."),
+    _c("gpu", TEXT, "ingest", "Product name of the GPU.", prose=True),
     _c("context", INT64, "reader", "CUDA context id within the process."),
     _c("stream", INT64, "reader", "Stream id within the process; NULL for work outside streams."),
 )

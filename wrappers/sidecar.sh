@@ -70,7 +70,7 @@ nsl_header="([a-z][a-z0-9_-]*(\\\\?[[:space:]])+)?$nsl_one([;,]?[[:space:]]*[a-z
 
 # Sets nsl_strictness to the kind of secret that $1 names: always, no_count, if_random, or nothing.
 nsl_name_kind() {
-  local LC_ALL=C noun=$1 keys='(api|access|account|auth|private|signing|encryption|shared|storage|subscription|master|service|deploy|license)_?key'
+  local LC_ALL=C noun=$1 keys='(api|access|account|auth|private|signing|encryption|shared|storage|subscription|master|service|deploy|license|ssh)_?key'
   nsl_strictness=
   while [[ $noun =~ ^(.*[a-z0-9])([A-Z].*)$ ]]; do noun=${BASH_REMATCH[1]}_${BASH_REMATCH[2]}; done
   noun=${noun,,} noun=${noun//[.+-]/_}

@@ -46,8 +46,8 @@ def command(
     """Print VIEW, with its parameters as KEY=VALUE, or draw it where --output is a .png, .svg or .pdf.
 
     Every view takes COLUMN=VALUE for each of its columns (in names, * stands for any text; only_COLUMN=VALUE where a parameter
-    has its name); --run, --rank, --step, --tool and --family are shortcuts. They select rows; shares still refer to the whole run. `nsightlens views` lists the views. VIEW
-    may also be the name of an nsys report, such as cuda_gpu_kern_sum.
+    has its name); --run, --rank, --step, --tool and --family are shortcuts. They select rows; shares still refer to the whole
+    run. `nsightlens views` lists the views. VIEW may also be the name of an nsys report, such as cuda_gpu_kern_sum.
 
     \b
     nsightlens show kernel_summary tool=nsys 'name=*gemm*'

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.columns.arrays import MISSING, Hash, Places, hash_rows, integers, lookup
+from nsightlens.discovery.secrets import struck
 from nsightlens.names import kernel_names as names
 from nsightlens.names.demangle import demangle
 
@@ -79,7 +80,8 @@ class KernelNames:
 
 def kernel_names(recorded: Sequence[tuple[str | None, str | None]], tool: str) -> KernelNames:
     """Return what follows from names as `tool` recorded them: (name, mangled name), the second read where there is no first."""
-    known = [name if name is not None else (demangle(m) if m else None) for name, m in recorded]
+    whole = [name if name is not None else (demangle(m) if m else None) for name, m in recorded]
+    known = [name and struck(name) for name in whole]  # a shortened name no longer shows what in it is a secret
     distinct = list(dict.fromkeys(n for n in known if n is not None))
     by_name = dict(zip(distinct, names.kernel_keys(distinct, tool), strict=True))
     keys = [by_name[n] if n is not None else None for n in known]

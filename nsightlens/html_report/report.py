@@ -15,6 +15,7 @@ from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, STEP_DIFFERENCE, comparison
 from nsightlens.public_calls import gated
+from nsightlens.store.outputs import confirm
 from nsightlens.terminal.text import written
 from nsightlens.views.registry import unknown
 from nsightlens.views.run_sentences import sentences, verdict
@@ -41,7 +42,11 @@ class Report:
 
     @gated
     def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all, and return its path."""
+        """Write the page, whole or not at all, and return its path.
+
+        Raises UsageError for a capture or a file of a store, OSError where it cannot be written.
+        """
+        confirm(Path(path))
         target = Path(path).resolve()   # of a link: the file that it leads to
         draft = target.with_name(f".{target.name}.{os.getpid()}")
         try:

@@ -27,6 +27,7 @@ from nsightlens.plots.step_timeline import step_timeline
 from nsightlens.plots.temporal_breakdown import temporal_breakdown
 from nsightlens.plots.top_kernels import top_kernels
 from nsightlens.public_calls import gated
+from nsightlens.store.outputs import confirm
 
 __all__ = [
     "FORMATS",
@@ -67,12 +68,13 @@ FORMATS = ("png", "svg", "pdf")
 def save(figure: Figure, path: str | Path) -> Path:
     """Write the figure as PNG, SVG or PDF, by the ending of `path`, and return the path. Texts stay texts in SVG and PDF.
 
-    Raises UsageError for another ending and NsightlensError where the file cannot be written.
+    Raises UsageError for another ending, a capture or a file of a store, and NsightlensError where the file cannot be written.
     """
     target = Path(path)
     if target.suffix.lower().lstrip(".") not in FORMATS:
         raise UsageError(f"{target}: a figure is written as {', '.join('.' + f for f in FORMATS)}", subject="format",
                          value=target.suffix, choices=FORMATS)
+    confirm(target)
     # A fixed salt and no date: the same figure gives the same file.
     settings: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "nsightlens"}
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())

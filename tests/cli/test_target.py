@@ -32,6 +32,7 @@ def _files(folder: Path) -> dict[Path, bytes]:
     ["show", "kernel_summary", "-o", "{part}"], ["sql", "SELECT 1", "--format", "csv", "-o", "{0}/store/nsightlens.duckdb"],
     ["--log-file", "{0}/store/nsightlens.duckdb", "summary"], ["--log-file", "{0}/store/lock", "summary"],
     ["--log-file", "{0}/trace.json", "summary"], ["report", "-o", "{part}"], ["roofline", "--points", "{0}/trace.json"],
+    ["report", "-o", "{0}/store/parts/new.html"], ["show", "kernel_summary", "-o", "{0}/store/parts/kernels/new.parquet"],
 ], ids=" ".join)
 def test_a_capture_and_a_store_stay_as_they_are(folder: Path, words: list[str]) -> None:
     before = _files(folder)
@@ -94,3 +95,15 @@ def test_what_a_file_is_counts_and_not_what_it_is_called(folder: Path, tmp_path:
     done = run(*command, option, out) if option == "-o" else run(option, out, *command)
     assert done.returncode == 2
     assert _files(tmp_path) | _files(folder) == before
+
+
+@pytest.mark.parametrize("name", ["trace.json", "store/nsightlens.duckdb", "store/lock", "store/parts/new.html"])
+def test_python_leaves_captures_and_stores_as_they_are(folder: Path, tmp_path: Path, name: str) -> None:
+    before, link = _files(folder), tmp_path / "x.png"
+    link.symlink_to(folder / name)
+    with nl.open(folder / "store") as store:
+        with pytest.raises(nl.UsageError):
+            nl.report(store).save(folder / name)
+        with pytest.raises(nl.UsageError):
+            nl.plots.save(nl.plots.top_kernels(store.view("top_kernels")), link)
+    assert _files(folder) == before
