@@ -218,6 +218,7 @@ def test_odd_values_of_parameters_of_some_views(world: World) -> None:
     (lambda store: nl.summary(store, rank=[]), "rank"),
     (lambda store: nl.read(""), "path"),
     (lambda store: nl.ingest(["\0"]), "paths"),
+    (lambda store: nl.ingest(".", jobs=0), "jobs"),
     (lambda store: nl.open(no_such_argument=1), "parameter"),  # type: ignore[call-arg]
 ])
 def test_a_wrong_argument_is_named(world: World, ask: Callable[[Store], object], subject: str) -> None:

@@ -279,7 +279,8 @@ def answer(*command: str) -> str | None:
 # What follows is nsightlens/discovery/secrets.py, word by word: no sidecar needs nsightlens to be without secrets.
 
 MARK = "***"
-_KEYS = "(?:api|access|account|auth|private|signing|encryption|shared|storage|subscription|master|service|deploy|license|ssh)%skey"
+_KEYS = ("(?:api|access|account|auth|private|signing|encryption|shared|storage|subscription|master|service|deploy|license|ssh)"
+         "%skey")
 NAMED = ("secret|passw|passphrase|credential|authorization|sess(?:ion)?id|" + _KEYS % "[_.+-]?"
          + "|(?:pass|pwd?|sig(?:nature)?|tokens?|cookies?|auth|bearer|jwt|otp)(?:[^a-z]|$|value|read|write|prod|dev|test)"
          "|sshpass|curl|login|redis-cli|mysql|mariadb")
@@ -313,7 +314,8 @@ _GAP = r"(?:\\?[\s\0])"
 """Between the words of a text: white space, a line that goes on; between the words of a command that was put together: NUL."""
 _NAME = re.compile(
     rf"(?P<name>[\w.+-]+)(?P<quote>\\*['\"]|%22)?[\])]?(?P<before>{_GAP}*)"
-    rf"(?P<sign>[:+?]?=(?!=)>?|:-|: ?(?:str|bytes|string|SecretStr) ?=(?!=)|:(?!:)|,|%(?:25)*3[ad]|)(?P<after>{_GAP}*)", re.IGNORECASE)
+    rf"(?P<sign>[:+?]?=(?!=)>?|:-|: ?(?:str|bytes|string|SecretStr) ?=(?!=)|:(?!:)|,|%(?:25)*3[ad]|)(?P<after>{_GAP}*)",
+    re.IGNORECASE)
 _SCHEME = r"(?:(?:bearer|basic|digest|token|negotiate|apikey|!!\w{1,20})(?:\\?\s)+)?"
 _CHUNK = r"(?:\\[^\0]|[^\s;&|'\"\\\0])+"
 _QUOTED = (r"(?:\$|[rbuf]{1,2})?(?:\\+\"[^\"\0]*\"?|\\+'[^'\0]*'?|\"(?:[^\"\\\0]|\\[^\0])*\"?|'(?:[^'\\\0]|\\[^\0])*'?)"

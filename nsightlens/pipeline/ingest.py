@@ -100,6 +100,8 @@ def ingest(
     Raises UsageError for a path that does not exist, StoreError where the store can't be written.
     """
     roots = list(roots)
+    if jobs is not None and jobs < 1:
+        raise UsageError("jobs: at least one process reads", subject="jobs", value=jobs)
     jobs = jobs or workers.available()
     with Writing(locate(store), materialise=materialise, on_wait=on_wait) as writing:
         known = writing.known()

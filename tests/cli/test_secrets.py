@@ -40,7 +40,8 @@ def _kineto(path: Path) -> None:
     groups = [{"pg_name": "0", "pg_desc": f"api_key=planted {TOKEN}", "ranks": [0, 1], "pg_size": 2}]
     head = {"schemaVersion": 1, "baseTimeNanoseconds": 1751410836000000000, "HF_TOKEN": "planted", "env": {"PASSWORD": "planted"},
             "command": " ".join(TEXTS), "traceName": TOKEN, "host_name": TOKEN,
-            "deviceProperties": [{"id": 0, "name": f"GPU {TOKEN}"}], "distributedInfo": {"rank": 0, "world_size": 2, "token": "planted", "pg_config": groups}}
+            "deviceProperties": [{"id": 0, "name": f"GPU {TOKEN}"}],
+            "distributedInfo": {"rank": 0, "world_size": 2, "token": "planted", "pg_config": groups}}
     kernels = [kernel(), kernel(name="ampere_gemm_64x4_nt --token planted", ts="2000900.0")]
     path.write_text(trace(operator, *names, *kernels, head=json.dumps(head)[1:-1] + ","))
 
