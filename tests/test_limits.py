@@ -22,11 +22,12 @@ CAPTURES = {
 
 
 def _tables() -> list[dict[str, dict[str, str]]]:
-    """Return {view: {capture: cell}} of each table: its captures are columns, or stand in its header, the same for all its views."""
+    """Return {view: {capture: cell}} of each table, whose cells are columns or, the same for all its views, its first header."""
     text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").partition("## View by view")[2].partition("\n## ")[0]
     found = []
     for part in text.split("\n### "):
-        header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")]
+        lines = [line for line in part.splitlines() if line.startswith("|")]
+        header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
         said = dict(pair.split(": ") for pair in header[0].split(", ") if ": " in pair)
         found.append({row[0].strip("`"): said | dict(zip(header[1:], row[1:], strict=True)) for row in rows})
     return found

@@ -134,10 +134,10 @@ def test_each_line_of_the_readme_runs(whole: Stage, line: str) -> None:
 
 
 def test_the_job_of_the_first_page_is_recorded(whole: Stage) -> None:
-    """The block of README.md: one ResNet-18 under all tools, its GEMM again under ncu, two ranks; stand-ins run and record them."""
+    """The block of README.md: a ResNet-18 under all tools, its GEMM again under ncu, two ranks; stand-ins record them."""
     (block,) = re.findall(r"```sh\n(wrappers/capture_all.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     (whole.path / "wrappers/workloads/training.py").write_text(TRAIN)
-    (whole.path / "wrappers/torch_profiler.py").write_text(f"#!{sys.executable}\n{TORCH_PROFILER}")  # torchrun runs it with Python
+    (whole.path / "wrappers/torch_profiler.py").write_text(f"#!{sys.executable}\n{TORCH_PROFILER}")  # torchrun's Python
     done = whole.bash(f"set -e\n{block}", PYTHONPATH=str(whole.path))
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (whole.path / "runs/resnet18").iterdir()} == {"plain", "torch", "nsys", "ncu"}
