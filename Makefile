@@ -106,7 +106,7 @@ test-mutants: $(VENV)/.mutants
 test-workloads: $(TORCH_VENV)/.torch
 	OMP_NUM_THREADS=1 $(TORCH_VENV)/bin/python -m pytest tests/workloads --override-ini testpaths=tests/workloads
 
-## The wrappers under the real launchers of this machine, with stand-ins for nsys and ncu: docs/launchers.md. Installs none of them.
+## The wrappers under the real launchers of this machine, with stand-ins for nsys and ncu: docs/capture.md. Installs none of them.
 ## make test-launchers REPEAT=200 counts the exit codes that signals leave; SHELLS='--shell /opt/bash-4.2/bin/bash' names other shells.
 test-launchers: $(VENV)/.test
 	PATH="$$PATH:$(CURDIR)/$(TORCH_VENV)/bin" $(BIN)/python -m tests.launchers --repeat $(REPEAT) $(SHELLS)

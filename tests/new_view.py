@@ -61,12 +61,12 @@ def lay_out(name: str, topic: str) -> list[str]:
 
 
 def with_row(page: str, name: str) -> str:
-    """Return the page of limits with a row for the view, in the order of names."""
+    """Return the page of limits with a row for the view in the first table, in the order of names."""
     head, title, rest = page.partition("## View by view\n")
-    section, end, tail = rest.partition("\n## ")
-    rows = [line for line in section.splitlines(keepends=True) if line.startswith("| `")]
+    table, end, tail = rest.partition("\n### ")
+    rows = [line for line in table.splitlines(keepends=True) if line.startswith("| `")]
     rows.append(_ROW.format(name=name) + "\n")
-    before = section[: section.index("| `")]
+    before = table[: table.index("| `")]
     return "".join([head, title, before, *sorted(rows, key=lambda row: row.split("`")[1]), end, tail])
 
 

@@ -19,7 +19,7 @@ from nsightlens.errors import no_store, not_a_choice, other_schema
 from nsightlens.views import balance
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").partition("\n## Errors\n")[2].partition("\n## ")[0]
 RUN = "simulated_resnet18_ddp"
 EXAMPLES: list[Exception] = [
     errors.NsightlensError("it failed"),

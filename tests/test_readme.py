@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,25 +18,45 @@ from tests.places import ROOT
 README = (ROOT / "README.md").read_text()
 
 
-def _session() -> list[tuple[str, str]]:
+DATA = ROOT.parent / "shared" / "data" / "kineto"
+TRACE = "worker0.1623143089861.pt.trace.json.gz"
+
+
+def _sessions() -> list[list[tuple[str, str]]]:
+    """Return the commands of each block of the README, each with what it prints."""
     blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 2
-    return [(command, output) for block in blocks
-            for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
+    return [re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE) for block in blocks]
 
 
-def test_the_sessions_are_true(tmp_path: Path) -> None:
+def _printed(command: str, folder: Path, **more: str) -> str:
+    environment = {**os.environ, **more, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment.pop("NSIGHTLENS_STORE", None)
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+    return re.sub(r"^\[\d+/\d+\] .*\n", "", done.stdout, flags=re.MULTILINE)
+
+
+def _says(command: str, expected: str, printed: str) -> None:
+    assert printed == expected, f"README.md: if this is what the session should print, put it there:\n$ {command}\n{printed}"
+
+
+def test_the_session_is_true(tmp_path: Path) -> None:
     """One test, as each command needs what those before it made."""
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
-    scripts = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-    environment.pop("NSIGHTLENS_STORE", None)
-    for command, expected in _session():
-        done = subprocess.run(["bash", "-c", f"{command} 2>&1" if ">" not in command else command], cwd=tmp_path, env=environment,
-                              text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        printed = re.sub(r"^\[\d+/\d+\] .*\n", "", done.stdout, flags=re.MULTILINE)
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}"
-        assert printed == expected, f"README.md: if this is what the session should print, put it there:\n$ {command}\n{printed}"
+    _, bundled = _sessions()
+    for command, expected in bundled:
+        _says(command, expected, _printed(f"{command} 2>&1" if ">" not in command else command, tmp_path))
+
+
+@pytest.mark.captures
+@pytest.mark.skipif(not DATA.is_dir(), reason="the real captures are not here")
+def test_the_session_of_the_public_trace_is_true(tmp_path: Path) -> None:
+    """Its tables; messages on standard error are left out."""
+    (tmp_path / "resnet50").mkdir()
+    shutil.copyfile(DATA / f"pytorch__kineto__tb_plugin__resnet50_num_workers_0__{TRACE}", tmp_path / "resnet50" / TRACE)
+    ((command, expected),), _ = _sessions()
+    _says(command, expected, _printed(f"({command}) 2> messages.txt", tmp_path, COLUMNS="100"))
 
 
 def test_every_command_stands_on_its_page() -> None:
@@ -45,7 +66,7 @@ def test_every_command_stands_on_its_page() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) <= 150, "README.md: what, one session, one picture, start, where next; the rest goes to docs/"
+    assert len(README.splitlines()) <= 140, "README.md: what, one session, one picture, start, where next; the rest goes to docs/"
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

@@ -110,7 +110,7 @@ def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
     if lost and isinstance(writing.store, RemotePath):
         raise StoreError(f"{writing.store}: some of its captures are gone or cannot be read, and at a URL their rows of schema "
                          f"{known.older_schema} cannot be kept", writing.store,
-                         "Copy the store to a disk (docs/remote.md) and refresh it there")
+                         "Copy the store to a disk (docs/store.md) and refresh it there")
     report.answers_s = answer(change, Known(), writing, resources, None)
     memory.give_back()
     writing.rebuild(change, keep_as)

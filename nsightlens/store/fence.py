@@ -83,7 +83,7 @@ def refuse_all_but_queries(connection: duckdb.DuckDBPyConnection, query: str) ->
         what = f"EXPLAIN of {name}" if explained is not None else name
         files = f"; {_ALLOW_FILES}" if _words(statement.query)[0][1] in _OF_FILES else ""
         if re.match(r"(?is)\s*CREATE\b.*?\b(VIEW|MACRO)\b", statement.query):
-            files = "; a view of your own is a file in a folder: --views FOLDER, nl.open(..., views=FOLDER), docs/own_views.md"
+            files = "; a view of your own is a file in a folder: --views FOLDER, nl.open(..., views=FOLDER), docs/python.md"
         raise UsageError(f"a store is read-only, and {what} is not a query{files}")
 
 

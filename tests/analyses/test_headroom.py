@@ -217,7 +217,7 @@ def test_work_from_shapes_is_what_ncu_counted_in_the_simulated_run(simulated: St
 
 
 def test_the_view_is_documented_in_its_page() -> None:
-    page = (ROOT / "docs" / "headroom.md").read_text()
+    page = (ROOT / "docs" / "roofline.md").read_text()
     assert all(f"`{name}`" in page for name in ("headroom", "shape_work", "shape_agreement"))
     assert json.dumps(list(headroom._ITEMS)) == json.dumps(["kernel", "key", "family", "op", "module", "phase", "step"])
 

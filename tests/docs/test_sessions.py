@@ -1,4 +1,4 @@
-"""The sessions of the tutorials and of the questions run, and print what the pages show; a line `...` stands for any lines."""
+"""The sessions of the pages run, and print what the pages show; a line `...` stands for any lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.places import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), DOCS / "faq.md"]
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "\n```console\n" in page.read_text(encoding="utf-8")]
 _GAP = "..."
 _PROGRESS = re.compile(r"\[\d+/\d+\] |[a-z ]+: .*\d+ (s|min|h) so far\b")
 """Lines of progress: how many there are depends on the time that a command takes."""

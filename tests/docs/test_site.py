@@ -22,8 +22,8 @@ from tests.places import ROOT
     ("docs/report.md", "[v](views.md#busy_time)", "[v](views/busy_time.md)"),
     ("docs/report.md", "[v](views.md)", "[v](views/index.md)"),
     ("README.md", "![p](docs/report.png) [g](docs/glossary.md#x)", "![p](report.png) [g](glossary.md#x)"),
-    ("docs/tutorials/from_hta.md", "[w](../../wrappers/README.md)", "[w](../wrappers.md)"),
-    ("docs/recording.md", "[code](../wrappers/torch_profiler.py)", "code"),
+    ("docs/tutorials/first_nsys_report.md", "[w](../../wrappers/README.md)", "[w](../wrappers.md)"),
+    ("docs/capture.md", "[code](../wrappers/torch_profiler.py)", "code"),
     ("docs/report.md", "`[v](views.md)` and [out](https://example.org)", "`[v](views.md)` and [out](https://example.org)"),
     ("notebooks/1_quick_start.ipynb", "[n](4_your_own_sql.ipynb)", "[n](4_your_own_sql.md)"),
 ])

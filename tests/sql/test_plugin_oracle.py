@@ -1,6 +1,6 @@
 """The plugin's views against what torch_tb_profiler 0.4.3 printed for real traces, each figure to its printed digits.
 
-The rows are first changed as the plugin reads them (tests/peers/tbplugin.py); then our own views are asked. docs/deviations.md
+The rows are first changed as the plugin reads them (tests/peers/tbplugin.py); then our own views are asked. docs/architecture.md
 lists the changes. The captures are not part of the project; where they are absent these tests skip.
 """
 

@@ -1,4 +1,4 @@
-"""Other engines read the parts of a store: the lines of docs/engines.md, run, and their sums beside ours."""
+"""Other engines read the parts of a store: the lines of docs/store.md, run, and their sums beside ours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nsightlens.schema import TABLES
 from tests.captures import kineto
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"### ([\w ]+)\n.*?```python\n(.*?)```", PAGE, re.DOTALL))
 
 

@@ -1,4 +1,4 @@
-"""Names that other tools have for views, and docs/nsys_reports.md, which lists those of nsys."""
+"""Names that other tools have for views, and docs/from_other_tools.md, which lists them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "nsys_reports.md").read_text(encoding="utf-8").partition("## The timeline")[0]
-OTHERS = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8").partition("## Their names")[2]
+OTHERS, _, _REPORTS = (ROOT / "docs" / "from_other_tools.md").read_text(encoding="utf-8").partition("\n## From nsys stats\n")
+PAGE = _REPORTS.partition("\n### nsys stats\n")[2].partition("\n## ")[0]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| `")]
 ALIASES = {alias.name: (view, dict(alias.parameters)) for view in registry.known().values() for alias in view.aliases}
 
@@ -100,6 +100,6 @@ def test_each_counterpart_of_the_page_exists(row: list[str]) -> None:
 
 def test_every_alias_stands_on_the_page() -> None:
     listed = {name for row in ROWS for name in re.findall(r"`([^`]+)`", row[0])}
-    theirs = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", OTHERS, re.MULTILINE))
+    theirs = dict(re.findall(r"^\| `(\w+)` \| `(\w+)`", OTHERS, re.MULTILINE))
     assert set(ALIASES) == (listed & set(ALIASES)) | set(theirs)
     assert theirs == {name: ALIASES[name][0].name for name in theirs}

@@ -135,7 +135,7 @@ def test_under_the_wrapper_its_ranges_are_the_same_and_a_second_recording_is_ref
 
 
 def test_the_scripts_of_the_page_run_as_they_stand(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 2
     before = "import torch\nloader = [torch.ones(4, 4)] * 8\ndef train(batch): return batch @ batch\n"

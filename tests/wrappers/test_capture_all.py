@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from nsightlens.discovery.ranks import read_sidecar
+from tests.places import ROOT
 from tests.wrappers.stage import SHELLCHECK, WRAPPERS, Stage, readme_lines
 
 TORCH_PROFILER = """
@@ -23,7 +24,7 @@ folder.mkdir(parents=True, exist_ok=True)
 rank = int(os.environ.get("RANK", 0))
 if "--empty" not in sys.argv:
     (folder / f"rank{rank:04d}.pt.trace.json.gz").touch()
-(folder / f"rank{rank:04d}.seen").write_text(" ".join([os.environ[n] for n in
+(folder / f"rank{rank:04d}.seen").write_text(" ".join([os.environ.get(n, "") for n in
     ("NSIGHTLENS_RUN_DIR", "NSIGHTLENS_RUN_ID", "NSIGHTLENS_EXECUTION_ID", "NSIGHTLENS_TOOL")] + sys.argv[1:]))
 """
 TRAIN = 'import os, sys\nprint(os.environ.get("NSIGHTLENS_TOOL"), sys.argv[1:])\n'
@@ -130,6 +131,20 @@ def test_each_line_of_the_readme_runs(whole: Stage, line: str) -> None:
     else:
         assert sidecars and all(s["exit_code"] == 0 for s in sidecars)
         assert len({s["run"] for s in sidecars}) == 1
+
+
+def test_the_job_of_the_first_page_is_recorded(whole: Stage) -> None:
+    """The block of README.md: a ResNet-18 under all tools, its GEMM again under ncu, two ranks; stand-ins record them."""
+    (block,) = re.findall(r"```sh\n(wrappers/capture_all.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (whole.path / "wrappers/workloads/training.py").write_text(TRAIN)
+    (whole.path / "wrappers/torch_profiler.py").write_text(f"#!{sys.executable}\n{TORCH_PROFILER}")  # torchrun's Python
+    done = whole.bash(f"set -e\n{block}", PYTHONPATH=str(whole.path))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (whole.path / "runs/resnet18").iterdir()} == {"plain", "torch", "nsys", "ncu"}
+    assert whole.sidecar("runs/gemm/ncu/rank0000.run.json")["run"] == whole.sidecar("runs/resnet18/nsys/rank0000.run.json")["run"]
+    assert [words[words.index("--set") + 1] for words in whole.calls("ncu.--set")] == ["roofline", "detailed"]
+    assert len(list((whole.path / "runs/ddp/torch").glob("*.pt.trace.json.gz"))) == 2
+    assert (whole.log / "ingested").read_text() == "ingest ingest runs\n"
 
 
 def test_the_readme_shows_each_wrapper() -> None:
