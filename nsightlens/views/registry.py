@@ -38,7 +38,7 @@ TABLES = (*schema.TABLES, "gpu_peaks")
 """Tables that a view may require."""
 _FILTER = "only_"
 _MADE = "_made_"
-_NEAR = 3
+_NEAR, _SLIP = 3, 0.8
 _NAMES = ("name", "op", "item", "operator", "kernel", "short_name", "module")
 """Columns that hold the names of what a view lists."""
 
@@ -247,10 +247,12 @@ def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "", vie
             near: Sequence[str] = ()) -> UsageError:
     """Return the error for a name that is none of `known`: it names the nearest ones, else what lists them, else all.
 
-    view: the view that has these parameters or columns. near: names that mean the same, if known; else those spelt alike.
+    view: the view that has these parameters or columns. near: names that mean the same: they come behind those that look like
+    a slip of the pen, and before those that are only spelt alike.
     """
     listed = sorted(known)
-    near = near[:_NEAR] or difflib.get_close_matches(name, listed, n=_NEAR)
+    slips = difflib.get_close_matches(name, listed, n=_NEAR, cutoff=_SLIP)
+    near = slips or near[:_NEAR] or difflib.get_close_matches(name, listed, n=_NEAR)
     there = listed_by or f"there are {', '.join(listed)}"
     hint = f"did you mean {' or '.join(near)}?" if near else there
     where = f"{view}: " if view else ""
