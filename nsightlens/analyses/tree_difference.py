@@ -32,7 +32,8 @@ each): their steps are not replicates of a run.
 @column base_ns        Its time in base.
 @column other_ns       Its time in other.
 @column difference_ns  other_ns minus base_ns.
-@column low_ns         Lower end of the 95 % interval of the window's difference; NULL for its parts, and with one recording of each.
+@column low_ns         Lower end of the 95 % interval of the window's difference; NULL for its parts, and for one recording
+    of each.
 @column high_ns        Upper end.
 @column change_pct     difference_ns as a share of base_ns.
 @column base_count     Kernels, copies or gaps of it in a step or window of base; NULL where not counted.
@@ -61,8 +62,9 @@ _SCHEMA = pa.schema([
     ("base_count", pa.float64()), ("other_count", pa.float64())])
 _COUNTERS = pa.schema([
     ("base_run", pa.string()), ("other_run", pa.string()), ("kernel_key", pa.string()), ("base_kernel_key", pa.string()),
-    ("base_configuration", pa.string()), ("other_configuration", pa.string()), ("base_ns", pa.float64()), ("other_ns", pa.float64()),
-    ("difference_ns", pa.float64()), ("base_launches", pa.int64()), ("other_launches", pa.int64()), ("base_limit", pa.string()),
+    ("base_configuration", pa.string()), ("other_configuration", pa.string()), ("base_ns", pa.float64()),
+    ("other_ns", pa.float64()), ("difference_ns", pa.float64()), ("base_launches", pa.int64()), ("other_launches", pa.int64()),
+    ("base_limit", pa.string()),
     ("other_limit", pa.string())])
 _SERIES = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("gpus", pa.int64()), ("row_index", pa.int32()),
@@ -95,9 +97,9 @@ def table(found: Difference) -> pa.Table:
 
 def _rows(found: Difference) -> Iterator[dict[str, Any]]:
     base, other = found.sides
-    where = {"base_run": base.run, "other_run": other.run, "tool": base.tool, "unit": "per step" if found.per_step else "per window"}
+    where = {"base_run": base.run, "other_run": other.run, "tool": base.tool, "unit": _unit(found)}
     places: dict[tuple[str, ...], int] = {}
-    low, high = interval_of_means(*found.recordings) or (None, None)
+    reach = interval_of_means(*found.recordings)
     for place, line in enumerate(found.lines):
         places[line.path] = place
         is_root = len(line.path) == 1 and line.is_outside
@@ -107,9 +109,14 @@ def _rows(found: Difference) -> Iterator[dict[str, Any]]:
             "depth": len(line.path) - line.is_outside, "node": (after or before) if line.path else "window",
             "base_node": before if before and after and before != after else None, "state": state(line),
             "base_ns": line.ns[0], "other_ns": line.ns[1], "difference_ns": line.difference,
-            "low_ns": None if line.path or low is None else round(low), "high_ns": None if line.path or high is None else round(high),
+            "low_ns": None if line.path or not reach else round(reach[0]),
+            "high_ns": None if line.path or not reach else round(reach[1]),
             "change_pct": round(100 * line.difference / line.ns[0], 2) if line.ns[0] else None,
             "base_count": line.counts[0], "other_count": line.counts[1]}
+
+
+def _unit(found: Difference) -> str:
+    return "per step" if found.per_step else "per window"
 
 
 def state(line: Line) -> str | None:
@@ -124,7 +131,7 @@ def series(found: Difference) -> pa.Table:
     """Return the trees of several runs, a row for each node and run; differences and efficiencies are against the first."""
     efficient = efficiencies(found)
     rows = [{
-        "run": side.run, "tool": side.tool, "unit": "per step" if found.per_step else "per window", "gpus": side.gpus,
+        "run": side.run, "tool": side.tool, "unit": _unit(found), "gpus": side.gpus,
         "row_index": place, "depth": len(line.path) - line.is_outside, "node": line.names[at] or line.path[-1] if line.path else
         "window", "total_ns": line.ns[at], "difference_ns": line.ns[at] - line.ns[0],
         "efficiency_pct": None if line.path else round(efficient[at], 2)}
@@ -137,5 +144,5 @@ def counters(found: Sequence[Pair], runs: tuple[str, str]) -> pa.Table:
     return pa.Table.from_pylist([{
         "base_run": runs[0], "other_run": runs[1], "kernel_key": pair.kernel.key, "base_kernel_key": pair.base and pair.base.key,
         "difference_ns": pair.difference,
-        **{f"{side}_{name}": one and getattr(one, name) or None for side, one in (("base", pair.base), ("other", pair.other))
+        **{f"{side}_{name}": getattr(one, name) if one else None for side, one in (("base", pair.base), ("other", pair.other))
            for name in ("configuration", "ns", "launches", "limit")}} for pair in found], schema=_COUNTERS)

@@ -6,11 +6,13 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import count as count_from
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsightlens.cli.progress import progress
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.terminal.command import Command
 
 if TYPE_CHECKING:
     from nsightlens.store.comparison import Place
@@ -48,7 +50,10 @@ def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, st
     from nsightlens.store.comparison import Place
     from nsightlens.store.store import is_store, locate
 
-    is_path = bool(names) and all(Path(name).exists() for name in names)
+    missing = [name for name in names if not Path(name).exists()]
+    is_path = bool(names) and not missing
+    if missing and not store and not is_store(locate(None)):
+        raise UsageError(f"{missing[0]}: no such file, and no store here ({locate(None)}) that could have a run of that name")
     if store or not is_path or is_store(locate(None)):
         with ExitStack() as trial:
             found = trial.enter_context(nl.open(store, views=views))
@@ -58,7 +63,7 @@ def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, st
                 stack.enter_context(trial.pop_all())
                 return [Place(found, run, run) for run in those], True
     if len(names) < 2:
-        raise UsageError(f"{names[0]}: name a second one to compare it with; the ranks of a run: nsightlens compare ranks")
+        raise UsageError((f"{names[0]}: name a second one to compare it with; the ranks of a run: ", Command("compare ranks")))
     labels = _labels(names)
     folder = _folder(stack)
     for name, label in zip(names, labels, strict=True):
@@ -80,7 +85,8 @@ def _place(name: str, label: str, captures: Store | None, views: Path | None, st
     store = stack.enter_context(nl.open(name, views=views))
     runs = store.values_of("run")
     if len(runs) != 1:
-        raise UsageError(f"{name} has {len(runs)} runs ({', '.join(runs) or 'none'}): compare two of one store with --store {name}")
+        raise UsageError((f"{name} has {len(runs)} runs ({', '.join(runs) or 'none'}): ",
+                          Command("compare", ("A", "B", ("--store", name))), " compares two of one store"))
     return Place(store, runs[0], label)
 
 
@@ -92,11 +98,23 @@ def _two(names: Sequence[str]) -> tuple[str | None, str | None]:
 
 
 def _labels(names: Sequence[str]) -> list[str]:
-    """Return what each path is called: its last parts, as many as tell it from the others; a path that stands twice is numbered."""
+    """Return what each path is called: in what it differs from the others; a path that stands twice is numbered."""
     paths = [Path(name).resolve() for name in names]
     if len(set(paths)) < len(paths):
         return [f"{path.name} ({place})" for place, path in enumerate(paths, 1)]
-    return next(found for count in count_from(1) if len(set(found := ["/".join(path.parts[-count:]) for path in paths])) == len(found))
+    several = (["/".join(path.parts[-count:]) for path in paths] for count in count_from(1))
+    texts = next(texts for texts in several if len(set(texts)) == len(texts))
+    behind = _shared([text[::-1] for text in texts])
+    texts = [text[:len(text) - behind] for text in texts]
+    before = _shared(texts)
+    return [text[before:] for text in texts]
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """Return how many characters all texts begin with, up to a mark between words; none where nothing would be left of one."""
+    common = takewhile(lambda marks: len(set(marks)) == 1, zip(*texts, strict=False))
+    ends = [place for place, (mark, *_) in enumerate(common, 1) if mark in "/._- "]
+    return max((end for end in ends if all(len(text) > end for text in texts)), default=0)
 
 
 def _folder(stack: ExitStack) -> Path:

@@ -100,7 +100,8 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
               help="Tool whose captures are compared [default: nsys where all have it, else kineto].")
 @click.option("--fdr", default=0.01, show_default=True,
               help="False-discovery rate of --by: the largest expected share of false positives among the items reported.")
-@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change that --by reports, in percent.")
+@click.option("--threshold", "threshold_pct", default=1.0, show_default=True,
+              help="Smallest change that --by reports, in percent.")
 @click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each recording that --by leaves out.")
 @store_option
 @views_option
@@ -164,7 +165,8 @@ def _draw(places: Sequence[Place], output: Path, by: str | None, tool: str | Non
     if len(places) != 2 or places[0].store is not places[1].store:
         raise UsageError("a picture is of two runs of one store")
     opened, (base, other) = places[0].store, (place.run for place in places)
-    table = opened.view("run_waterfall", base=base, other=other, by=by if by not in (None, "step") else "family", time=tool, **judging)
+    table = opened.view("run_waterfall", base=base, other=other, by=by if by not in (None, "step") else "family", time=tool,
+                        **judging)
     nl.plots.save(nl.plots.run_waterfall(table, gpus=gpus_of(opened)), output)
     echo(f"drawn: {output}", err=True)
 

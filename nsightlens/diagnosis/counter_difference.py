@@ -55,7 +55,8 @@ def counted(ask: Ask, run: str) -> list[Counted]:
     """Return the kernels and configurations of a run that ncu measured, the most time first."""
     rows = ask(_CONFIGURATIONS, [run]).to_pylist()
     return [Counted(row["kernel_key"], row["name"], row["configuration"], row["launches"],
-                    None if row["ns"] is None else row["ns"] / row["launches"], _limit(row["limited_by"], row["unit"], row["unit_pct"]))
+                    None if row["ns"] is None else row["ns"] / row["launches"],
+                    _limit(row["limited_by"], row["unit"], row["unit_pct"]))
             for row in rows]
 
 

@@ -259,13 +259,12 @@ def properties(found: Difference) -> list[tuple[str, str | None, str | None]]:
     operators, shapes = ([{of(issuer) for by_issuer in side.issuers.values() for issuer in by_issuer} for side in found.sides]
                          for of in (lambda issuer: issuer[0] or None, lambda issuer: issuer if issuer[1] else None))
     launches = [_launches(found, place) for place in (0, 1)]
-    rows = [("operators", *_sets(*operators)), ("shapes of operators", *_sets(*shapes)),
+    last = ("GPUs of the job", f"{base.gpus:,}", f"{other.gpus:,}") if found.per_step else (
+        "steady steps", *(f"{side.steps:,}" if side.steps else "none" for side in found.sides))
+    return [("operators", *_sets(*operators)), ("shapes of operators", *_sets(*shapes)),
             ("kernels", *_sets({*base.issuers}, {*other.issuers})),
             (f"launches of kernels{' in a step' if found.per_step else ''}", *launches),
-            ("launches without a kernel", f"{base.missing:,}", f"{other.missing:,}"),
-            ("steady steps", *(f"{side.steps:,}" if side.steps else "none" for side in found.sides)) if not found.per_step else
-            ("GPUs of the job", f"{base.gpus:,}", f"{other.gpus:,}")]
-    return rows
+            ("launches without a kernel", f"{base.missing:,}", f"{other.missing:,}"), last]
 
 
 def _launches(found: Difference, place: int) -> str:

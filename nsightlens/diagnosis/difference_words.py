@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from nsightlens.diagnosis.difference import Difference, Line, efficiencies, scale
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, NOT_RECORDED, START_UP, WIND_DOWN
@@ -20,9 +20,11 @@ _MANY = 5
 """Recordings of each run that the line on certainty looks ahead to."""
 _TIMES = 3
 _BRANCHES = {COMPUTING: "computing", COMMUNICATION: "exposed communication", COPIES: "exposed copies", IDLE: "idle",
-             NOT_RECORDED: "time that is not recorded", START_UP: "start-up (not part of it)", WIND_DOWN: "wind-down (not part of it)"}
-_IDLE = {"data loader": "the data loader", "unknown": "idle outside of recorded calls", "launching": "idle while the host launches",
-         "waiting": "idle in calls that wait", "pause": "pauses of the host", "between kernels": "idle between kernels",
+             NOT_RECORDED: "time that is not recorded", START_UP: "start-up (not part of it)",
+             WIND_DOWN: "wind-down (not part of it)"}
+_IDLE = {"data loader": "the data loader", "unknown": "idle outside of recorded calls",
+         "launching": "idle while the host launches", "waiting": "idle in calls that wait", "pause": "pauses of the host",
+         "between kernels": "idle between kernels",
          "first use": "first launches of kernels", "recording graphs": "recording graphs", "compiling": "compiling",
          "operators": "idle in the host's operators", "ranges": "idle in the host's ranges", "MPI": "idle in MPI or NCCL calls"}
 
@@ -51,9 +53,13 @@ def sentence(found: Difference) -> str:
         change = f"{duration(whole.ns[0])} in both"
     else:
         change = f"{instead(whole)} ({signed(whole.difference)}, {relative(*whole.ns)})"
-    parts = list(changed(found))
+    parts = changed(found)
     same = "" if parts or whole.difference else "; no part of it changed"
-    return f"{_subject(found)} {change}{': ' if parts else ''}{'; '.join(f'{called(line)} {instead(line)}' for line in parts)}{same}."
+    return f"{_subject(found)} {change}{_listed(parts)}{same}."
+
+
+def _listed(parts: Sequence[Line]) -> str:
+    return f": {'; '.join(f'{called(line)} {instead(line)}' for line in parts)}" if parts else ""
 
 
 def _subject(found: Difference) -> str:
@@ -69,7 +75,7 @@ def instead(line: Line) -> str:
     return f"{number if unit == before.partition(' ')[2] else after} instead of {before}"
 
 
-def changed(found: Difference) -> Iterable[Line]:
+def changed(found: Difference) -> list[Line]:
     """Return the parts that stand in the sentence: of a branch the leaf that makes most of its change, else the branch."""
     parts = [part for branch in found.below(()) if not (found.per_step and branch.is_outside) for part in _parts(found, branch)]
     parts.sort(key=lambda line: (-abs(line.difference), line.path))
@@ -132,9 +138,8 @@ def _series(found: Difference) -> str:
     subject = f"{_subject(found)} {times}"
     base, last = found.sides[0], found.sides[-1]
     if len({side.gpus for side in found.sides}) == 1:
-        parts = "; ".join(f"{called(line)} {instead(line)}" for line in changed(found))
-        change = f"{last.run} against {base.run} {signed(found.whole.difference)} ({relative(found.whole.ns[0], found.whole.ns[-1])})"
-        return f"{subject}. {change}{': ' if parts else ''}{parts}."
+        times = f"{signed(found.whole.difference)}, {relative(found.whole.ns[0], found.whole.ns[-1])}"
+        return f"{subject}. {last.run} against {base.run}: {times}{_listed(changed(found))}."
     gpus = ", ".join(str(side.gpus) for side in found.sides)
     efficient = ", ".join(share(pct) for pct in efficiencies(found)[1:])
     kind = "as much work for each GPU" if scale(found, last) == 1 else "the work divided among the GPUs"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from nsightlens.diagnosis import difference_words as words
-from nsightlens.diagnosis.difference import Difference, Line
+from nsightlens.diagnosis.difference import OTHERS, Difference, Line
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING
 from nsightlens.names.distinct import shortened
 from nsightlens.pages.asked import Row
@@ -33,7 +33,9 @@ _WANTED = {"GPU": "GPU", "GPU core clock (MHz)": "clocks", "tool version": "tool
 _WANTED_OF_NCU = {"GPU": "GPU", "ncu clock control": "clock control", "tool version": "tool version"}
 
 
-def sections(compared: Comparison, recorded: Sequence[Row] = (), by: str | None = None, *, is_stored: bool = False) -> list[Section]:
+def sections(
+    compared: Comparison, recorded: Sequence[Row] = (), by: str | None = None, *, is_stored: bool = False,
+) -> list[Section]:
     """Return the page. recorded: rows of the view recordings; by: of what the table differences is; is_stored: whether these
     are runs of a store, which commands can ask."""
     found, first = compared.found, Section(lines=listed([" ".join(compared.first)], PARAGRAPH))
@@ -41,7 +43,7 @@ def sections(compared: Comparison, recorded: Sequence[Row] = (), by: str | None 
         short = shortened(compared.runs, _HEAD)
         heads = [short[run] for run in compared.runs]
         return [first, counters(compared["counters"].to_pylist(), heads),
-                comparability([row for row in compared["comparability"].to_pylist()], *heads, wanted=_WANTED_OF_NCU),
+                comparability(compared["comparability"].to_pylist(), *heads, wanted=_WANTED_OF_NCU),
                 Section("How certain?", lines=listed([compared.certainty]))]
     page = [first, trees(found)]
     if len(found.sides) > 2:
@@ -64,16 +66,14 @@ def trees(found: Difference) -> Section:
     """Return the trees side by side: window, branches, and the leaves that changed most; kernels have a table of their own."""
     lines = list(_worth(found))
     depths = [len(line.path) - line.is_outside for line in lines]
-    title = "Where the time went"
-    columns: list[Column | Bars] = [Column("part", ["  " * depth + _named(found, line) for depth, line in zip(depths, lines, strict=True)],
-                                           9, text=True, flexible=True, shortest=NAME)]
-    columns += [Column(head, [duration(line.ns[at]) for line in lines], 7) for at, head in enumerate(_heads(found))]
-    if len(found.sides) > 2:
-        columns.append(Column("last - first", [words.signed(line.difference) for line in lines], 8))
-    else:
-        columns.append(Column("difference", [words.signed(line.difference) for line in lines], 8))
-    columns.append(_signed_bars([0 if not line.path else line.difference for line in lines]))
-    return Section(title, f"{found.sides[0].tool}, {words.unit(found)}", tuple(columns))
+    names = ["  " * depth + _named(found, line) for depth, line in zip(depths, lines, strict=True)]
+    columns = (
+        Column("part", names, 9, text=True, flexible=True, shortest=NAME),
+        *(Column(head, [duration(line.ns[at]) for line in lines], 7) for at, head in enumerate(_heads(found))),
+        Column("last - first" if len(found.sides) > 2 else "difference", [words.signed(line.difference) for line in lines], 8),
+        _signed_bars([line.difference for line in lines]),
+    )
+    return Section("Where the time went", f"{found.sides[0].tool}, {words.unit(found)}", columns)
 
 
 def _worth(found: Difference) -> list[Line]:
@@ -89,8 +89,8 @@ def _worth(found: Difference) -> list[Line]:
         least = _WORTH_PCT * max(whole, 10 * max(branch.ns) if branch.is_outside else 0) / 100
         for leaf in [leaf for leaf in found.below(branch.path) if abs(leaf.difference) >= least][:_LEAVES]:
             shown[leaf.path] = leaf
-            names = found.below(leaf.path)[:1]
-            shown |= {name.path: name for name in names if 2 * abs(name.difference) > abs(leaf.difference) and name.path[-1] != "others"}
+            shown |= {name.path: name for name in found.below(leaf.path)[:1]
+                      if 2 * abs(name.difference) > abs(leaf.difference) and name.path[-1] != OTHERS}
     return list(shown.values())
 
 
@@ -153,7 +153,8 @@ def items(compared: Comparison, by: str | None) -> list[Section]:
     columns = (
         Column(by, [row["item"] or f"(no {by} known)" for row in shown], 9, text=True, flexible=True, shortest=NAME,
                kernels=[row["item"] if by in ("kernel", "key") else None for row in shown]),
-        *(Column(head, [duration(row[name]) for row in shown], 7) for head, name in zip(heads, ("base_ns", "other_ns"), strict=True)),
+        *(Column(head, [duration(row[name]) for row in shown], 7)
+          for head, name in zip(heads, ("base_ns", "other_ns"), strict=True)),
         Column("difference", [words.signed(row["difference_ns"]) for row in shown], 8),
         Column("95 % interval", [_interval(row) for row in shown], 4),
         Column("verdict" if several else "", [row["verdict"] if several else "" for row in shown], 6, text=True),
@@ -176,9 +177,8 @@ def counters(rows: list[Row], heads: Sequence[str]) -> Section:
     columns = (
         Column("kernel", names, 9, text=True, flexible=True, shortest=NAME, kernels=names),
         *(Column(head, [duration(row[f"{side}_ns"]) for row in shown], 8) for head, side in sides),
-        Column("difference", [MISSING if row["difference_ns"] is None else words.signed(round(row["difference_ns"])) for row in shown], 7),
-        *(Column(f"limit {number}", [row[f"{side}_limit"] or MISSING for row in shown], 6, text=True, flexible=True)
-          for number, (_, side) in zip(("before", "after"), sides, strict=True)),
+        Column("difference", [MISSING if (ns := row["difference_ns"]) is None else words.signed(round(ns)) for row in shown], 7),
+        Column("limit", [_both(row, "limit") for row in shown], 6, text=True, flexible=True),
         Column("grid of block", [_both(row, "configuration") for row in shown], 4, text=True, flexible=True),
         Column("launches", [_both(row, "launches") for row in shown], 3),
     )
@@ -200,8 +200,8 @@ def comparability(rows: list[Row], base: str, other: str, wanted: Mapping[str, s
     same = ", ".join(name for key, name in wanted.items() if name and any(
         row["property"] == key and row["same"] for row in rows))
     if not differ:
-        return Section("Comparable?", lines=listed([f"No known property differs; the same: {same or 'none of those that matter most'}.",
-                                                    *missing]))
+        known_same = f"; the same: {same}" if same else ""
+        return Section("Comparable?", lines=listed([f"No known property differs{known_same}.", *missing]))
     columns = (
         Column("differs", [row["property"] for row in differ], 9, text=True),
         Column(base, [row["base_value"] or MISSING for row in differ], 8, text=True, flexible=True),
@@ -213,8 +213,8 @@ def comparability(rows: list[Row], base: str, other: str, wanted: Mapping[str, s
 def same_pids(rows: Sequence[Row], tool: str) -> list[str]:
     """Return which runs have recordings that may be of one process, and so vary less than starts of a program do."""
     seen = dict.fromkeys(row["run"] for row in rows if row["tool"] == tool and row["seen_pid"] is not None)
-    return [f"Recordings of {' and of '.join(seen)} have one pid: if that is one process, they are parts of one execution, and vary "
-            "less than executions do."] if seen else []
+    return [f"Recordings of {' and of '.join(seen)} have one pid: if that is one process, they are parts of one execution, and "
+            "vary less than executions do."] if seen else []
 
 
 def _signed_bars(figures: Sequence[int]) -> Bars:

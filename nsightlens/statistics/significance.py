@@ -73,7 +73,7 @@ def interval_of_means(one: Sequence[float], other: Sequence[float]) -> tuple[flo
     """Return how far the mean of `other` may be above that of `one`; None with fewer than three values in all."""
     if len(one) + len(other) < 3:
         return None
-    found = differences(*map(_sample, (one, other)))
+    found = differences(samples([one]), samples([other]))
     return float(found.low[0]), float(found.high[0])
 
 
@@ -86,15 +86,17 @@ def smallest_shown(one: Sequence[float], other: Sequence[float], count: int) -> 
 
     if len(one) + len(other) < 4:
         return None
-    variances = _variances(_sample(one), _sample(other))
+    variances = _variances(samples([one]), samples([other]))
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, 2 * count - 2) + stats.t.ppf(_POWER, 2 * count - 2)
     return float(reach * np.sqrt((variances[0][0] + variances[1][0]) / count)) or None
 
 
-def _sample(values: Sequence[float]) -> Samples:
-    array = np.array(values, dtype=np.float64)
-    variance = array.var(ddof=1) if len(array) > 1 else np.nan
-    return Samples(np.array([array.mean()]), np.array([variance]), np.array([float(len(array))]))
+def samples(rows: Sequence[Sequence[float]]) -> Samples:
+    """Return mean, variance and number of the values of each row."""
+    arrays = [np.array(values, dtype=np.float64) for values in rows]
+    return Samples(*(np.array(column, dtype=np.float64) for column in (
+        [array.mean() for array in arrays], [array.var(ddof=1) if len(array) > 1 else np.nan for array in arrays],
+        [len(array) for array in arrays])))
 
 
 def discovery_rates(p: Float) -> Float:

@@ -39,7 +39,9 @@ class Comparison(dict[str, pa.Table]):
     runs hard to compare. certainty: how certain it is, nothing for more than two runs. verdict: both.
     """
 
-    def __init__(self, runs: Sequence[str], tables: dict[str, pa.Table], first: Sequence[str], found: Difference | None = None) -> None:
+    def __init__(
+        self, runs: Sequence[str], tables: dict[str, pa.Table], first: Sequence[str], found: Difference | None = None,
+    ) -> None:
         super().__init__(tables)
         self.runs, self.found, self.first = tuple(runs), found, list(first)
         self.certainty = "" if len(self.runs) > 2 else difference_words.certainty(found) if found else difference_words.REPLAYED
