@@ -7,44 +7,19 @@ from collections.abc import Sequence
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._judged import judgements
+from nsightlens.analyses._runs import TIMELINE
 from nsightlens.diagnosis.conditions import LOST
 from nsightlens.diagnosis.difference import Side
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import sums
 from nsightlens.errors import UsageError
-from nsightlens.terminal.command import Command
 
-TIMELINE = ("nsys", "kineto")
 _ISSUERS = """
 SELECT kernel_key, op, coalesce(op_shapes, '') AS shapes, sum(duration_ns)::BIGINT AS ns FROM kernels
 WHERE run = $1 AND tool = $2 AND duration_ns IS NOT NULL AND kernel_key IS NOT NULL GROUP BY ALL
 """
 _RECORDINGS = "SELECT profile_id, recording FROM recordings WHERE run = $1 AND tool = $2"
-_RUNS = """
-SELECT run, list(DISTINCT tool) AS tools FROM (SELECT run, tool FROM profiles UNION SELECT run, tool FROM kernels)
-GROUP BY run ORDER BY run
-"""
 _WORLD = "SELECT max(world_size) AS ranks FROM processes WHERE run = $1 AND tool = $2"
-
-
-def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
-    """Return the two runs that are meant. Raises UsageError where the store does not have them."""
-    tools_of = {row["run"]: row["tools"] for row in ask(_RUNS, []).to_pylist()}
-    there, timed = list(tools_of), [run for run, tools in tools_of.items() if {*tools} & {*TIMELINE}]
-    two = next((runs for runs in (there, timed) if len(runs) == 2), None)
-    if base is None and other is None and two:
-        return two[0], two[1]
-    for run in (base, other):
-        if run is None or run not in there:
-            what = "name two runs (base, other)" if run is None else f"no run {run}"
-            add = () if len(there) > 1 else (
-                ". To add one: ", Command("ingest", ("CAPTURE", ("--run", "NAME"))), "; to compare the ranks of a run: ",
-                Command("compare ranks"))
-            raise UsageError((f"{what}; the store has {', '.join(there) or 'none'}", *add), subject="run", value=run,
-                             choices=there)
-    if base == other:
-        raise UsageError(f"base and other are both {base}")
-    return str(base), str(other)
 
 
 def tools(ask: Ask, run: str) -> list[str]:

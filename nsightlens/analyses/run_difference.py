@@ -63,7 +63,7 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._compared import named
+from nsightlens.analyses._runs import named
 from nsightlens.errors import UsageError, not_a_choice
 from nsightlens.statistics.changes import Change, judged
 

@@ -73,12 +73,12 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._compared import named
+from nsightlens.analyses._runs import named
 from nsightlens.analyses.run_difference import check, common_tool, judgement
 from nsightlens.columns.arrays import Int
-from nsightlens.diagnosis.difference import apportioned, nearest
 from nsightlens.errors import UsageError, not_a_choice
 from nsightlens.statistics.changes import judged
+from nsightlens.statistics.rounding import apportioned, nearest
 
 Key = tuple[str, str]
 Owner = tuple[int, int | str]

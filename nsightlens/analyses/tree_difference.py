@@ -48,7 +48,8 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._compared import common_tool, named, side, tools
+from nsightlens.analyses._compared import common_tool, side, tools
+from nsightlens.analyses._runs import named
 from nsightlens.diagnosis.counter_difference import Pair
 from nsightlens.diagnosis.difference import Difference, Line, difference, efficiencies
 from nsightlens.errors import UsageError, not_a_choice

@@ -46,7 +46,7 @@ def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, st
     Without names: the two runs of the store. `stack` closes what is opened. Raises UsageError for a name that is neither.
     """
     import nsightlens as nl
-    from nsightlens.analyses._compared import named
+    from nsightlens.analyses._runs import named
     from nsightlens.store.comparison import Place
     from nsightlens.store.store import is_store, locate
 

@@ -68,21 +68,18 @@ def _limit(limited_by: str | None, unit: str | None, pct: float | None) -> str:
 def pairs(base: Sequence[Counted], other: Sequence[Counted]) -> list[Pair]:
     """Return the pairs, the largest change first: the same kernel and configuration; else of a kernel what is left of it, in the
     order of time; else the only kernel that is left of each."""
-    left, found = list(base), []
-    for of in (lambda one: (one.key, one.configuration), lambda one: one.key):
-        missing = []
-        for after in other:
-            before = next((one for one in left if of(one) == of(after)), None)
-            if before is None:
-                missing.append(after)
-            else:
+    left, new, found = list(base), list(other), []
+    for needs_configuration in (True, False):
+        for after in list(new):
+            before = next((one for one in left if one.key == after.key and (
+                not needs_configuration or one.configuration == after.configuration)), None)
+            if before:
                 left.remove(before)
+                new.remove(after)
                 found.append(Pair(before, after))
-        other = missing
-    if len(left) == len(other) == 1:
-        found.append(Pair(left[0], other[0]))
-    else:
-        found += [Pair(one, None) for one in left] + [Pair(None, one) for one in other]
+    if len(left) == len(new) == 1:
+        found.append(Pair(left.pop(), new.pop()))
+    found += [Pair(one, None) for one in left] + [Pair(None, one) for one in new]
     return sorted(found, key=lambda pair: (pair.difference is None, -abs(pair.difference or 0), pair.kernel.key))
 
 

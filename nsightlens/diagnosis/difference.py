@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import log
-from typing import Any
 
 from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, WIND_DOWN, Sums
 from nsightlens.diagnosis.working import Piece
+from nsightlens.statistics.rounding import apportioned, nearest
 
 Path = tuple[str, ...]
 OTHERS = "others"
@@ -100,9 +100,10 @@ class Difference:
 
     @property
     def are_apart(self) -> bool:
-        """Return whether both runs have kernels, and no kernel is in both."""
-        first, last = ({*side.issuers} for side in (self.sides[0], self.sides[-1]))
-        return bool(first and last) and not first & last
+        """Return whether both runs have kernels, and no kernel is in both, nor does the work of one of the other."""
+        first, last = self.sides[0], self.sides[-1]
+        both = first.issuers.keys() & last.issuers.keys()
+        return bool(first.issuers and last.issuers) and not both and not renames(first, last)
 
 
 def difference(sides: Sequence[Side]) -> Difference:
@@ -143,7 +144,7 @@ def _ordered(lines: Mapping[Path, Line], path: Path) -> Iterator[Line]:
 def _nodes(side: Side, renamed: Mapping[str, str]) -> dict[Path, _Node]:
     """Return the nodes of the summed trees of a run, by path. renamed: kernels by the names that they have in the other run."""
     sums = side.sums
-    found = {(): _Node(sums.whole_ns, None, "")}
+    found: dict[Path, _Node] = {(): _Node(sums.whole_ns, None, "")}
     for branch in BRANCHES:
         found[branch,] = _Node(sums.branches[branch], None, branch)
     for branch in (COMPUTING, COMMUNICATION, COPIES):
@@ -185,7 +186,8 @@ def _rounded(nodes: Mapping[Path, _Node], divisor: int, processes: int) -> dict[
         if path:
             inner.setdefault(path[:-1], []).append(path)
     outside = [path for path in inner[()] if path in ((START_UP,), (WIND_DOWN,))]
-    found = {(): nearest(nodes[()].ns, divisor)} | {path: nearest(nodes[path].ns, processes) for path in outside}
+    found: dict[Path, int] = {(): nearest(nodes[()].ns, divisor)}
+    found |= {path: nearest(nodes[path].ns, processes) for path in outside}
 
     def divide(path: Path, by: int, parts: Sequence[Path]) -> None:
         found.update(zip(parts, apportioned([nodes[part].ns for part in parts], by, found[path]), strict=True))
@@ -197,21 +199,6 @@ def _rounded(nodes: Mapping[Path, _Node], divisor: int, processes: int) -> dict[
     for path in outside:
         divide(path, processes, inner.get(path, []))
     return found
-
-
-def apportioned(numerators: Sequence[int], denominator: int, total: int) -> list[int]:
-    """Return the fractions as integers that sum to `total`, their rounded sum: the largest remainders are rounded up, ties in
-    order."""
-    found = [part // denominator for part in numerators]
-    spare = total - sum(found)
-    for place in sorted(range(len(found)), key=lambda k: -(numerators[k] % denominator))[:spare]:
-        found[place] += 1
-    return found
-
-
-def nearest(numerator: int, denominator: int) -> int:
-    """Return a fraction as the nearest integer."""
-    return (2 * numerator + denominator) // (2 * denominator)
 
 
 def renames(base: Side, other: Side) -> dict[str, str]:
@@ -254,17 +241,22 @@ def efficiencies(found: Difference) -> list[float]:
 
 
 def properties(found: Difference) -> list[tuple[str, str | None, str | None]]:
-    """Return what the recorded work tells of whether two runs do the same: (property, in base, in other), None unknown."""
+    """Return what two runs should have in common, by the work that was recorded: (property, in base, in other), None unknown."""
     base, other = found.sides
-    operators, shapes = ([{of(issuer) for by_issuer in side.issuers.values() for issuer in by_issuer} for side in found.sides]
-                         for of in (lambda issuer: issuer[0] or None, lambda issuer: issuer if issuer[1] else None))
-    launches = [_launches(found, place) for place in (0, 1)]
-    last = ("GPUs of the job", f"{base.gpus:,}", f"{other.gpus:,}") if found.per_step else (
-        "steady steps", *(f"{side.steps:,}" if side.steps else "none" for side in found.sides))
-    return [("operators", *_sets(*operators)), ("shapes of operators", *_sets(*shapes)),
-            ("kernels", *_sets({*base.issuers}, {*other.issuers})),
-            (f"launches of kernels{' in a step' if found.per_step else ''}", *launches),
-            ("launches without a kernel", f"{base.missing:,}", f"{other.missing:,}"), last]
+    issuers = [{issuer for by_issuer in side.issuers.values() for issuer in by_issuer} for side in found.sides]
+    operators = [{op for op, _ in those} for those in issuers]
+    shapes = [{issuer for issuer in those if issuer[1]} for those in issuers]
+    launches = f"launches of kernels{' in a step' if found.per_step else ''}"
+    rows: list[tuple[str, str | None, str | None]] = [
+        ("operators", *_sets(*operators)), ("shapes of operators", *_sets(*shapes)),
+        ("kernels", *_sets({*base.issuers}, {*other.issuers})), (launches, _launches(found, 0), _launches(found, 1)),
+        ("launches without a kernel", f"{base.missing:,}", f"{other.missing:,}"),
+        ("GPUs of the job", f"{base.gpus:,}", f"{other.gpus:,}")]
+    return rows if found.per_step else [*rows, ("steady steps", _steps(base), _steps(other))]
+
+
+def _steps(side: Side) -> str:
+    return f"{side.steps:,}" if side.steps else "none"
 
 
 def _launches(found: Difference, place: int) -> str:
@@ -272,10 +264,10 @@ def _launches(found: Difference, place: int) -> str:
     return f"{round(sum(counts), 1):,.10g}"
 
 
-def _sets(base: set[Any], other: set[Any]) -> tuple[str | None, str | None]:
-    """Return how many there are in each, and how many of them only there."""
-    base, other = base - {None}, other - {None}
-    if not base and not other:
-        return None, None
-    return tuple(f"{len(one):,}{f', {len(one - two):,} only here' if one - two else ''}" if one else None
-                 for one, two in ((base, other), (other, base)))  # type: ignore[return-value]
+def _sets(base: Set[object], other: Set[object]) -> tuple[str | None, str | None]:
+    """Return how many there are in each, and how many of them only there; None where none is known."""
+    return _only(base, other), _only(other, base)
+
+
+def _only(one: Set[object], other: Set[object]) -> str | None:
+    return f"{len(one):,}{f', {len(one - other):,} only here' if one - other else ''}" if one else None

@@ -160,7 +160,7 @@ def unit(found: Difference) -> str:
     """Return of what the times are a mean."""
     if not found.per_step:
         return "first to last GPU work"
-    steps: Sequence[int] = [side.steps for side in found.sides]
+    steps = [side.steps for side in found.sides]
     if len(steps) == 2:
-        return f"mean of {counted_both(*steps, f'steady {found.called}')}"
+        return f"mean of {counted_both(steps[0], steps[1], f'steady {found.called}')}"
     return f"mean of {', '.join(map(str, steps[:-1]))} and {counted(steps[-1], f'steady {found.called}')}"

@@ -43,7 +43,7 @@ def sections(
         short = shortened(compared.runs, _HEAD)
         heads = [short[run] for run in compared.runs]
         return [first, counters(compared["counters"].to_pylist(), heads),
-                comparability(compared["comparability"].to_pylist(), *heads, wanted=_WANTED_OF_NCU),
+                comparability(compared["comparability"].to_pylist(), heads, _WANTED_OF_NCU),
                 Section("How certain?", lines=listed([compared.certainty]))]
     page = [first, trees(found)]
     if len(found.sides) > 2:
@@ -51,8 +51,8 @@ def sections(
     doubts = same_pids(recorded, found.sides[0].tool)
     alone = all(len(side.recordings) == 1 for side in found.sides)
     certain: Text = (f"{compared.certainty} ", *ONE_MORE) if alone and is_stored else compared.certainty
-    return [*page, *([] if found.are_apart else kernels(found, is_stored)), *items(compared, by),
-            comparability(compared["comparability"].to_pylist(), *_heads(found)),
+    return [*page, *([] if found.are_apart else kernels(found, is_stored)), *items(compared, _heads(found), by),
+            comparability(compared["comparability"].to_pylist(), _heads(found)),
             Section("How certain?", lines=listed([certain, *doubts]))]
 
 
@@ -67,7 +67,7 @@ def trees(found: Difference) -> Section:
     lines = list(_worth(found))
     depths = [len(line.path) - line.is_outside for line in lines]
     names = ["  " * depth + _named(found, line) for depth, line in zip(depths, lines, strict=True)]
-    columns = (
+    columns: tuple[Column | Bars, ...] = (
         Column("part", names, 9, text=True, flexible=True, shortest=NAME),
         *(Column(head, [duration(line.ns[at]) for line in lines], 7) for at, head in enumerate(_heads(found))),
         Column("last - first" if len(found.sides) > 2 else "difference", [words.signed(line.difference) for line in lines], 8),
@@ -141,13 +141,12 @@ def _state(line: Line) -> str:
     return f"was {before}" if before != after else ""
 
 
-def items(compared: Comparison, by: str | None) -> list[Section]:
+def items(compared: Comparison, heads: Sequence[str], by: str | None) -> list[Section]:
     """Return the kernels, operators, modules or phases that changed most, by means over recordings, where they are asked for."""
     if by is None or "differences" not in compared:
         return []
     rows = compared["differences"].to_pylist()
     base, other = compared.runs
-    heads = _heads(compared.found)
     shown = [row for row in rows if row["difference_ns"]][:_ITEMS]
     several = rows and rows[0]["base_recordings"] + rows[0]["other_recordings"] > 2
     columns = (
@@ -159,10 +158,15 @@ def items(compared: Comparison, by: str | None) -> list[Section]:
         Column("95 % interval", [_interval(row) for row in shown], 4),
         Column("verdict" if several else "", [row["verdict"] if several else "" for row in shown], 6, text=True),
     ) if shown else ()
-    show = Command("show", ("run_difference", f"by={by}", f"base={base}", f"other={other}"))
+    show = all_of(by, base, other)
     more = sum(bool(row["difference_ns"]) for row in rows) - len(shown)
     lines = listed([(f"{number(more)} more: ", show)] if more else [] if shown else ["Nothing changed."])
     return [Section(f"What changed, by {by}", f"mean {rows[0]['unit'] if rows else ''} of all steps", columns, lines)]
+
+
+def all_of(item_kind: str, base: str, other: str) -> Command:
+    """Return the command that shows all differences of items."""
+    return Command("show", ("run_difference", f"by={item_kind}", f"base={base}", f"other={other}"))
 
 
 def _interval(row: Row) -> str:
@@ -191,7 +195,7 @@ def _both(row: Row, name: str) -> str:
     return before if before == after else f"{before} > {after}"
 
 
-def comparability(rows: list[Row], base: str, other: str, wanted: Mapping[str, str] = _WANTED) -> Section:
+def comparability(rows: list[Row], heads: Sequence[str], wanted: Mapping[str, str] = _WANTED) -> Section:
     """Return how the two runs differ in how they were made and in what they did, and what was not recorded."""
     differ = [row for row in rows if row["same"] is False]
     known = {row["property"] for row in rows if row["same"] is not None}
@@ -204,8 +208,8 @@ def comparability(rows: list[Row], base: str, other: str, wanted: Mapping[str, s
         return Section("Comparable?", lines=listed([f"No known property differs{known_same}.", *missing]))
     columns = (
         Column("differs", [row["property"] for row in differ], 9, text=True),
-        Column(base, [row["base_value"] or MISSING for row in differ], 8, text=True, flexible=True),
-        Column(other, [row["other_value"] or MISSING for row in differ], 8, text=True, flexible=True),
+        *(Column(head, [row[name] or MISSING for row in differ], 8, text=True, flexible=True)
+          for head, name in zip(heads, ("base_value", "other_value"), strict=True)),
     )
     return Section("Comparable?", "", columns, listed([*([f"The same: {same}."] if same else []), *missing]))
 

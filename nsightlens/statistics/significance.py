@@ -91,7 +91,7 @@ def smallest_shown(one: Sequence[float], other: Sequence[float], count: int) -> 
     return float(reach * np.sqrt((variances[0][0] + variances[1][0]) / count)) or None
 
 
-def samples(rows: Sequence[Sequence[float]]) -> Samples:
+def samples(rows: Sequence[Sequence[float]] | Float) -> Samples:
     """Return mean, variance and number of the values of each row."""
     arrays = [np.array(values, dtype=np.float64) for values in rows]
     return Samples(*(np.array(column, dtype=np.float64) for column in (

@@ -4522,7 +4522,7 @@ class Asking:
             base_ns: Its time in base.
             other_ns: Its time in other.
             difference_ns: other_ns minus base_ns.
-            low_ns: Lower end of the 95 % interval of the window's difference; NULL for its parts, and with one
+            low_ns: Lower end of the 95 % interval of the window's difference; NULL for its parts, and for one
                 recording of each.
             high_ns: Upper end.
             change_pct: difference_ns as a share of base_ns.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nsightlens.analyses import _compared, tree_difference
+from nsightlens.analyses import _compared, _runs, tree_difference
 from nsightlens.diagnosis import counter_difference, difference_words
 from nsightlens.diagnosis.difference import Difference, difference, properties
 from nsightlens.errors import UsageError, not_a_choice
@@ -77,7 +77,7 @@ def of_runs(store: Store, base: str | None = None, other: str | None = None, *, 
     on_question: called before each question: how many are answered, of how many, and its name.
     Raises UsageError for runs and parameters that there are not.
     """
-    places = [Place(store, run, run) for run in _compared.named(store.sql, base, other)]
+    places = [Place(store, run, run) for run in _runs.named(store.sql, base, other)]
     return of_places(places, by=by, on_question=on_question, time=time, **judging)
 
 
@@ -88,8 +88,8 @@ def of_places(places: Sequence[Place], *, by: str | None = None, on_question: On
     by: differences of items (one store and two runs only). Raises UsageError as of_runs.
     """
     asked = on_question or (lambda *_: None)
-    if time not in (None, *_compared.TIMELINE):
-        raise not_a_choice(None, "time", time, _compared.TIMELINE)
+    if time not in (None, *_runs.TIMELINE):
+        raise not_a_choice(None, "time", time, _runs.TIMELINE)
     asked(0, 3, "trees")
     runs, names = [place.run for place in places], [place.name for place in places]
     there = [_compared.tools(place.store.sql, place.run) for place in places]
@@ -121,13 +121,13 @@ def _of_counters(places: Sequence[Place]) -> Comparison | None:
 
 
 def _comparability(places: Sequence[Place], found: Difference | None) -> pa.Table:
-    """Return what was the same and what differed: what the view comparability asks, then what the work itself tells."""
+    """Return what was the same and what differed: what the view comparability asks, then what was recorded of the work."""
     values: dict[tuple[str, str], list[str | None]] = {}
     for at, place in enumerate(places):
         for row in place.store.view("comparability", base=place.run, other=place.run).to_pylist():
             values.setdefault((row["property"], row["tool"]), [None, None])[at] = row["base_value"]
-    for name, *both in properties(found) if found else ():
-        values[name, found.sides[0].tool] = list(both)
+    if found:
+        values |= {(name, found.sides[0].tool): [base, other] for name, base, other in properties(found)}
     rows = [{"property": name, "tool": tool, "base_value": base, "other_value": other,
              "same": None if base is None and other is None else base == other} for (name, tool), (base, other) in values.items()]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: (row["same"] is None, row["same"] or False)), schema=_PROPERTIES)

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.diagnosis.branches import BRANCHES
-from nsightlens.diagnosis.difference import Side, apportioned, difference, efficiencies, nearest, properties, scale
+from nsightlens.diagnosis.difference import Side, difference, efficiencies, properties, scale
 from nsightlens.diagnosis.difference_words import certainty, first, sentence
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import Sums
 from nsightlens.diagnosis.working import Piece
+from nsightlens.statistics.rounding import nearest
 
 MS = 1_000_000
 Issuers = dict[str, dict[tuple[str, str], int]]
@@ -77,13 +78,6 @@ def test_the_other_way_round_it_mirrors_itself(one: Side, two: Side) -> None:
     assert {frozenset(filter(None, line.names)) | {line.path[:-1]}: line.ns[::-1] for line in there.lines} == mirrored
 
 
-@given(st.lists(st.integers(0, 10**18), max_size=20), st.integers(1, 10**9))
-def test_fractions_are_rounded_so_that_they_sum(parts: list[int], denominator: int) -> None:
-    found = apportioned(parts, denominator, nearest(sum(parts), denominator))
-    assert sum(found) == nearest(sum(parts), denominator)
-    assert all(abs(part - denominator * one) < denominator for part, one in zip(parts, found, strict=True))
-
-
 def test_the_sentence_names_the_step_of_both_and_the_leaf_that_changed() -> None:
     base = side("w0", {"gemm": 98 * MS}, {"data loader": 57 * MS, "operators": 10 * MS})
     other = side("w4", {"gemm": 98 * MS}, {"data loader": 1 * MS, "operators": 11 * MS})
@@ -92,7 +86,7 @@ def test_the_sentence_names_the_step_of_both_and_the_leaf_that_changed() -> None
 
 
 def test_a_branch_of_which_all_changed_alike_is_named_itself() -> None:
-    base, other = (side("x", {name: by * 10 * MS for name in "abcd"}, {}, steps=0) for by in (1, 2))
+    base, other = (side("x", dict.fromkeys("abcd", by * 10 * MS), {}, steps=0) for by in (1, 2))
     assert sentence(difference([base, other])) == (
         "First to last GPU work takes 80.00 instead of 40.00 ms (+40.00 ms, +100.0 %): computing 80.00 instead of 40.00 ms.")
 
@@ -110,7 +104,8 @@ def test_a_kernel_under_another_name_at_the_same_operator_and_shapes_is_one_line
     other = side("y", {"new": 4 * MS, "same": MS, "more": MS}, {}, issuers={
         "new": {shapes: 4 * MS}, "same": {("b", ""): MS}, "more": {("c", "[2]"): MS}})
     lines = {line.names: line.ns for line in difference([base, other]).below(("computing",))}
-    assert lines == {("old", "new"): (10 * MS, 4 * MS), ("same", "same"): (MS, MS), ("gone", None): (MS, 0), (None, "more"): (0, MS)}
+    assert lines == {("old", "new"): (10 * MS, 4 * MS), ("same", "same"): (MS, MS), ("gone", None): (MS, 0),
+                     (None, "more"): (0, MS)}
 
 
 def test_two_programs_are_told_apart_first() -> None:
