@@ -55,4 +55,4 @@ def side(ask: Ask, run: str, tool: str, name: str | None = None, rank: int | Non
     devices = [len({(tree.profile_id, tree.process_id, tree.device_id) for tree in each}) for each in recordings.values()]
     missing = sum(condition.count for condition in judged.conditions if condition.code == LOST)
     return Side(name or run, tool, sums(trees), tuple(tuple(each) for each in recordings.values()), issuers,
-                max(ranks, *devices), missing)
+                max([ranks, *devices]), missing)

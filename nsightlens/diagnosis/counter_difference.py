@@ -85,15 +85,13 @@ def pairs(base: Sequence[Counted], other: Sequence[Counted]) -> list[Pair]:
 
 def sentence(found: Sequence[Pair], runs: tuple[str, str]) -> list[str]:
     """Return what changed, in a sentence: the time of all kernels, then those that changed most, with what limits them."""
-    both = [pair for pair in found if pair.base and pair.other]
-    apart = [] if any(pair.base.key == pair.other.key for pair in both if pair.base and pair.other) else [
-        f"No kernel of {runs[0]} is in {runs[1]}."]
+    both = [(pair.base, pair.other) for pair in found if pair.base and pair.other]
+    apart = [] if any(base.key == other.key for base, other in both) else [f"No kernel of {runs[0]} is in {runs[1]}."]
     timed = [pair for pair in found if pair.difference is not None]
     if not timed:
         return [*apart, "ncu recorded no times in one of the two, so that only limits can be compared."]
-    are_alike = all(pair.base.launches == pair.other.launches for pair in both if pair.base and pair.other)
-    sums = [sum((one.ns or 0) * (one.launches if are_alike else 1) for pair in timed if (one := side(pair)))
-            for side in (lambda pair: pair.base, lambda pair: pair.other)]
+    are_alike = all(base.launches == other.launches for base, other in both)
+    sums = [_total([pair.base for pair in timed], are_alike), _total([pair.other for pair in timed], are_alike)]
     largest = abs(timed[0].difference or 0)
     worth = [pair for pair in timed[:_MOST] if pair.difference and 100 * abs(pair.difference) >= _OF_LARGEST_PCT * largest]
     parts = "; ".join(_part(pair) for pair in worth)
@@ -102,6 +100,10 @@ def sentence(found: Sequence[Pair], runs: tuple[str, str]) -> list[str]:
         return [*apart, f"Under ncu, {subject} {duration(sums[0])} in both; no kernel changed."]
     change = f"{after_before(sums[1], sums[0])} ({'+' if sums[1] > sums[0] else ''}{duration(sums[1] - sums[0])}{_pct(*sums)})"
     return [*apart, f"Under ncu, {subject} {change}{': ' if parts else ''}{parts}."]
+
+
+def _total(kernels: Sequence[Counted | None], of_all_launches: bool) -> float:
+    return sum((kernel.ns or 0) * (kernel.launches if of_all_launches else 1) for kernel in kernels if kernel)
 
 
 def _pct(before: float, after: float) -> str:
