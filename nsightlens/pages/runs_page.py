@@ -103,8 +103,9 @@ def _named(found: Difference, line: Line) -> str:
 
 
 def kernels(found: Difference, is_stored: bool = False) -> list[Section]:
-    """Return the kernels that changed most: with those that are new, gone, or renamed for the same operators and shapes."""
-    every = [line for branch in (COMPUTING, COMMUNICATION) for line in found.below((branch,))]
+    """Return the computing kernels that changed most, those with them that are new, gone, or renamed for the same operators and
+    shapes; the tree has those of communication."""
+    every = found.below((COMPUTING,))
     least = _KERNEL_PCT * max(found.whole.ns) / 100
     changed = sorted((line for line in every if abs(line.difference) >= least or _state(line)),
                      key=lambda line: (-abs(line.difference), line.path))
@@ -117,7 +118,7 @@ def kernels(found: Difference, is_stored: bool = False) -> list[Section]:
         Column("kernel", names, 9, text=True, flexible=True, shortest=NAME, kernels=names),
         *(Column(head, [duration(line.ns[at]) for line in shown], 7) for at, head in enumerate(heads)),
         Column("difference", [words.signed(line.difference) for line in shown], 8),
-        Column("launches", [_launches(line) for line in shown], 6),
+        Column("launches", [_launches(line) for line in shown], 4),
         Column("", [_state(line) for line in shown], 5, text=True, flexible=True, shortest=12),
     )
     more = len(changed) - len(shown)
@@ -126,7 +127,7 @@ def kernels(found: Difference, is_stored: bool = False) -> list[Section]:
     what = f"{counted(more, 'other kernel')} changed, and {counted(len(every) - len(changed), 'kernel')} by less than " \
         f"{_KERNEL_PCT:g} % of the {found.called if found.per_step else 'window'}"
     said: list[Text] = [(f"{what}: ", show) if is_stored else f"{what}."] if more else []
-    return [Section("Kernels", "exposed time; times and launches as above", columns, listed(said))]
+    return [Section("Kernels", "computing", columns, listed(said))]
 
 
 def _launches(line: Line) -> str:
