@@ -235,16 +235,17 @@ def compare(
 @gated
 def compare(
     store: Store, base: str | None = None, other: str | None = None, *, ranks: bool = False, by: str | None = None,
-    per: str | None = None, run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
+    run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
     step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
     **judging: Any,
 ) -> Comparison | Pages:
     """Compare two runs, or with ranks=True the ranks of each run; printed, and in a notebook, it is the verdict or the page.
 
-    nl.compare(store, "base", "other") returns what changed from run `base` to `other`, as `nsightlens compare runs` judges it: a
-    dict of the tables comparability, step, waterfall and differences, and its `verdict`. The names may be left out where the
-    store has two runs. by: kernel (the default), key, family, op, module, phase or step; per: run (the default) or rank; tool:
-    nsys or kineto; judging: fdr, threshold_pct and skip_steps of the view run_difference.
+    nl.compare(store, "base", "other") returns what changed from run `base` to `other`, as `nsightlens compare` says it: a dict of
+    the tables tree, comparability and differences (counters and comparability, where only ncu measured the runs), and its
+    `verdict`. The names may be left out where the store has two runs. by: of what the differences are: kernel (the default),
+    key, family, op, module, phase or step; tool: nsys or kineto; judging: fdr, threshold_pct and skip_steps of the view
+    run_difference.
 
     nl.compare(store, ranks=True) returns the page of `nsightlens compare ranks`, a dict of the tables behind it (`straggler`,
     `rank_clock`, …) with its `text`. run, rank, step, tool, family: only these.
@@ -256,7 +257,7 @@ def compare(
     from nsightlens.terminal.command import Command
 
     of_ranks = {"run": run, "rank": rank, "step": step, "family": family}
-    of_two = {"base": base, "other": other, "by": by, "per": per, **judging}
+    of_two = {"base": base, "other": other, "by": by, **judging}
     misplaced = [name for name, value in (of_two if ranks else of_ranks).items() if value is not None]
     if misplaced:
         why = "does not go with ranks=True" if ranks else "needs ranks=True"
@@ -266,7 +267,7 @@ def compare(
         if ranks:
             return from_python.ranks(store, {**of_ranks, "tool": tool})
         asked = judging if tool is None else {"time": tool, **judging}
-        return of_runs(store, base, other, by=by, per=per or "run", **asked)
+        return of_runs(store, base, other, by=by or "kernel", **asked)
     except UsageError as exc:
         raise UsageError(exc.told(Command.python), subject=exc.subject, value=exc.value, choices=exc.choices,
                          view=exc.view) from None

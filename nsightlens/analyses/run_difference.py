@@ -3,14 +3,12 @@
 The verdict rests on recordings. An item's time in a recording is the mean over its steps of the mean over the ranks that have
 the step (a step without a launch counts as 0). The step itself (by=step) lasts as in step_breakdown, GPU work included. Runs
 without steps are cut into ten blocks of consecutive launches each, and the mean durations of launches are compared (see unit).
-Differences are between means over recordings; the interval is that of Welch's test (of Student's, if a run has one recording).
-An item is slower or faster if the interval excludes 0, the change exceeds the threshold, and the false-discovery rate over all
-items allows it; the step time is one planned test of its own. No change means that the whole interval lies within the
+Differences are between means over recordings; the interval is that of Welch's test (of Student's, if there are not as many of
+each). An item is slower or faster if the interval excludes 0, the change exceeds the threshold, and the false-discovery rate
+over all items allows it; the step time is one planned test of its own. No change means that the whole interval lies within the
 threshold. Everything else is undecided, as is every item with one recording of each run: the steps of a recording are not
-replicates of its run. `needed` is the number of recordings that would suffice. With one recording of each run, in_recordings
-compares these two by their steps (five or more of each): it holds for the recordings, and for the runs only if runs vary less
-than that. Times outside any operator, module or phase are the item NULL. Both runs are compared under the same tool: nsys
-where both have it, else Kineto.
+replicates of its run. `needed` is the number of recordings that would suffice. Times outside any operator, module or phase are
+the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
 @scope run
 @topic runs
 @requires _bounded_kernels, _steps, kernels, recordings
@@ -39,10 +37,9 @@ where both have it, else Kineto.
 @column change_pct        difference_ns as a share of base_ns.
 @column q_value           Smallest false-discovery rate at which the change is significant (by=step: the p-value).
 @column smallest_ns       Smallest difference that these recordings could have shown: half the interval; NULL: none at all.
-@column needed            Recordings of each run that find such a change in four of five cases; NULL where decided, or over 1,000.
-@column in_recordings     new, vanished: in no recording of the one run; with one of each: longer, shorter, alike, no interval.
-@column recordings_low_ns Lower end of the 95 % interval of the two recordings' difference, over their steps or blocks.
-@column recordings_high_ns Upper end.
+@column needed            Recordings of each run that find such a change in four of five cases; NULL where decided, with fewer
+    than three of each, or over 1,000.
+@column absent            new, vanished: in no recording of the one run.
 @column base_total_ns     Sum of the durations in base, all steps or blocks and ranks.
 @column other_total_ns    Sum of those in other.
 @column base_launches     Launches in base (for step: steps), all steps or blocks and ranks.
@@ -66,9 +63,9 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
+from nsightlens.analyses._runs import named
 from nsightlens.errors import UsageError, not_a_choice
-from nsightlens.statistics.changes import Change, Recording, judged
-from nsightlens.terminal.command import Command
+from nsightlens.statistics.changes import Change, judged
 
 BLOCKS = 10
 ITEMS = {
@@ -127,18 +124,17 @@ _MOMENTS = _KEPT + """, present AS (
     FROM kept GROUP BY code, recording, replicate
 )
 SELECT code, recording, CASE WHEN $5 THEN processes ELSE launches END AS divisor, count(*) AS count,
-    sum(total_ns)::VARCHAR AS total, sum(total_ns::HUGEINT * total_ns)::VARCHAR AS squares
+    sum(total_ns)::VARCHAR AS total
 FROM sums JOIN present USING (recording, replicate) GROUP BY ALL
 UNION ALL
-SELECT NULL, recording, NULL, count(DISTINCT replicate), NULL, NULL FROM replicates GROUP BY recording
+SELECT NULL, recording, NULL, count(DISTINCT replicate), NULL FROM replicates GROUP BY recording
 ORDER BY ALL
 """
 _SCHEMA = pa.schema([
     ("item", pa.string()), ("kernel_key", pa.string()), ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()),
     ("base_ns", pa.int64()), ("other_ns", pa.int64()), ("difference_ns", pa.int64()), ("low_ns", pa.int64()),
     ("high_ns", pa.int64()), ("change_pct", pa.float64()), ("q_value", pa.float64()), ("smallest_ns", pa.int64()),
-    ("needed", pa.int64()), ("in_recordings", pa.string()), ("recordings_low_ns", pa.int64()),
-    ("recordings_high_ns", pa.int64()), ("base_total_ns", pa.int64()),
+    ("needed", pa.int64()), ("absent", pa.string()), ("base_total_ns", pa.int64()),
     ("other_total_ns", pa.int64()), ("base_launches", pa.int64()), ("other_launches", pa.int64()),
     ("base_median_ns", pa.int64()), ("other_median_ns", pa.int64()), ("base_replicates", pa.int64()),
     ("other_replicates", pa.int64()), ("base_recordings", pa.int64()), ("other_recordings", pa.int64()),
@@ -150,7 +146,7 @@ class Side:
     """One run, per item: its time in the replicates of each recording (a block without a launch of it is none), launches, total,
     median, key. replicates: how many each recording has."""
 
-    recordings: dict[str, list[Recording]]
+    recordings: dict[str, list[float]]
     launches: dict[str, int]
     totals: dict[str, int]
     medians: dict[str, int]
@@ -160,12 +156,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Replicates of an item whose values are a time by one divisor: how many, their times and the squares of these summed."""
+    """Replicates of an item whose values are a time by one divisor: how many, and their times summed."""
 
     divisor: int
     count: int
     total: int
-    squares: int
 
 
 def analyse(
@@ -198,12 +193,11 @@ def analyse(
 
 def judgement(change: Change) -> dict[str, Any]:
     """Return the columns that say how sure a change is."""
-    runs, recordings = change.runs, change.recordings
+    runs = change.runs
     return {
         "verdict": change.verdict, "low_ns": runs and round(runs.low), "high_ns": runs and round(runs.high),
         "q_value": runs and runs.rate, "smallest_ns": runs and round((runs.high - runs.low) / 2), "needed": change.needed,
-        "in_recordings": change.seen, "recordings_low_ns": recordings and round(recordings.low),
-        "recordings_high_ns": recordings and round(recordings.high),
+        "absent": change.absent,
     }
 
 
@@ -215,25 +209,6 @@ def check(fdr: float, threshold_pct: float, skip_steps: int) -> None:
         raise UsageError(f"threshold_pct is a percentage from 0 on, not {threshold_pct}")
     if not 0 <= skip_steps < 1 << 31:
         raise UsageError(f"skip_steps is a number of steps, not {skip_steps}")
-
-
-def named(ask: Ask, base: str | None, other: str | None) -> tuple[str, str]:
-    """Return the two runs that are meant. Raises UsageError where the store does not have them."""
-    there = ask("SELECT DISTINCT run FROM kernels WHERE tool <> 'ncu' ORDER BY run", [])["run"].to_pylist()
-    if base is None and other is None and len(there) == 2:
-        return there[0], there[1]
-    for run in (base, other):
-        if run is None or run not in there:
-            what = "name two runs (base, other)" if run is None else f"no run {run} with kernels on a timeline"
-            add = () if len(there) > 1 else (
-                ". To add one: ", Command("ingest", ("CAPTURE", ("--run", "NAME"))), "; to compare the ranks of a run: ",
-                Command("compare ranks"))
-            runs = ", ".join(there) or "none, as a recording without a GPU has none"
-            raise UsageError((f"{what}; the store has {runs}", *add),
-                             subject="run", value=run, choices=there)
-    if base == other:
-        raise UsageError(f"base and other are both {base}")
-    return str(base), str(other)
 
 
 def common_tool(ask: Ask, base: str, other: str, time: str | None = None) -> tuple[str, bool]:
@@ -264,18 +239,16 @@ def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> S
     sums: dict[str, dict[int, list[_Sums]]] = {item: {} for item in items}
     for row in found:
         if row["code"] is not None:
-            one = _Sums(row["divisor"], row["count"], int(row["total"]), int(row["squares"]))
+            one = _Sums(row["divisor"], row["count"], int(row["total"]))
             sums[names[row["code"]]].setdefault(row["recording"], []).append(one)
-    recordings = {item: [_recording(mine.get(place, ()), count if stepped else None)
+    recordings = {item: [_mean(mine.get(place, ()), count if stepped else None)
                          for place, count in replicates.items() if stepped or place in mine] for item, mine in sums.items()}
     launches, totals, medians, keys = ({item: row[name] for item, row in items.items()}
                                        for name in ("launches", "total_ns", "median_ns", "kernel_key"))
     return Side(recordings, launches, totals, medians, keys, list(replicates.values()))
 
 
-def _recording(sums: Sequence[_Sums], replicates: int | None) -> Recording:
-    """Return mean and variance, each rounded once. replicates: all, those without the item being 0; None: as counted."""
-    count = replicates or sum(some.count for some in sums)
+def _mean(sums: Sequence[_Sums], replicates: int | None) -> float:
+    """Return the mean of an item in a recording. replicates: all, those without the item being 0; None: as counted."""
     total = sum((Fraction(some.total, some.divisor) for some in sums), Fraction(0))
-    squares = sum((Fraction(some.squares, some.divisor**2) for some in sums), Fraction(0))
-    return Recording(float(total / count), float((squares - total**2 / count) / (count - 1)) if count > 1 else math.nan, count)
+    return float(total / (replicates or sum(some.count for some in sums)))

@@ -11,8 +11,7 @@ both runs have; if world sizes differ, or no rank is known, all processes of eac
 counts as one. Runs without steps are compared by share only, without a verdict: base_ns and other_ns are then time in the
 captured slices (from the first operator on, and after the GPU work launched before it), not step times. Both runs are compared
 under one tool: nsys where both have it, else Kineto; without a common tool, they are refused. low_ns, high_ns and verdict are
-those of run_difference: they rest on recordings. With one recording of each run there is only in_recordings, which compares
-the two over their steps (no interval if the ranks' step counts differ).
+those of run_difference: they rest on recordings.
 @scope run
 @topic runs
 @requires _bounded_kernels, _exclusive_time, _steps, api_calls, kernels, memory_ops, processes, profiles, ranges, recordings
@@ -37,7 +36,7 @@ the two over their steps (no interval if the ranks' step counts differ).
 @column tool            Tool whose times are compared.
 @column unit            per step, or of the capture where a run has no steps.
 @column verdict         slower, faster, new, vanished, no change or undecided: of the runs.
-@column in_recordings   new, vanished: in no recording of the one run; with one of each: longer, shorter, alike, no interval.
+@column absent          new, vanished: in no recording of the one run.
 @column base_ns         Exclusive time in a mean step of base.
 @column other_ns        The same in other.
 @column difference_ns   other_ns minus base_ns; NULL without steps.
@@ -74,10 +73,12 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.run_difference import check, common_tool, judgement, named
-from nsightlens.columns.arrays import Float, Int
+from nsightlens.analyses._runs import named
+from nsightlens.analyses.run_difference import check, common_tool, judgement
+from nsightlens.columns.arrays import Int
 from nsightlens.errors import UsageError, not_a_choice
-from nsightlens.statistics.changes import Recording, judged
+from nsightlens.statistics.changes import judged
+from nsightlens.statistics.rounding import apportioned, nearest
 
 Key = tuple[str, str]
 Owner = tuple[int, int | str]
@@ -122,7 +123,7 @@ FROM (SELECT max(world_size) AS size FROM processes WHERE run IN (?, ?) AND tool
 """
 _SCHEMA = pa.schema([
     ("base_run", pa.string()), ("other_run", pa.string()), ("rank", pa.int32()), ("kind", pa.string()), ("item", pa.string()),
-    ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()), ("in_recordings", pa.string()),
+    ("tool", pa.string()), ("unit", pa.string()), ("verdict", pa.string()), ("absent", pa.string()),
     ("base_ns", pa.int64()), ("other_ns", pa.int64()),
     ("difference_ns", pa.int64()), ("low_ns", pa.int64()), ("high_ns", pa.int64()), ("base_pct", pa.float64()),
     ("other_pct", pa.float64()), ("difference_pct", pa.float64()), ("base_total_ns", pa.int64()), ("other_total_ns", pa.int64()),
@@ -147,13 +148,13 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Mean:
     """A mean step over some owners: times in ns and shares in hundredths of a percent, in the order of the keys; recordings: per
-    item its time in the steps of each recording."""
+    item its mean in each recording."""
 
     times: list[int]
     shares: list[int]
     total: int
     steps: int
-    recordings: dict[Key, list[Recording]]
+    recordings: dict[Key, list[float]]
 
 
 def analyse(
@@ -313,12 +314,13 @@ def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> 
 
     sums = [summed(*side.items[key]) if key in side.items else 0 for key in keys]
     recordings = {
-        key: [Recording.of(_replicates(side, those, counts, key) if stepped else np.full(1, mine / denominator))
-              for those in together]
+        key: [_of_recording(side, those, counts, key) if stepped else mine / denominator for those in together]
         for key, mine in zip(keys, sums, strict=True) if mine}
     total = summed(np.arange(len(side.lengths)), side.lengths)
-    return Mean(apportioned(sums, denominator), apportioned([10_000 * part for part in sums], max(1, sum(sums))),
-                _rounded(total, denominator), sum(counts[owner] for owner in owners), recordings)
+    whole = sum(sums)
+    shares = apportioned([10_000 * part for part in sums], max(1, whole), 10_000 * bool(whole))
+    return Mean(apportioned(sums, denominator, nearest(whole, denominator)), shares,
+                nearest(total, denominator), sum(counts[owner] for owner in owners), recordings)
 
 
 def _together(side: Side, owners: list[int]) -> list[list[int]]:
@@ -329,25 +331,8 @@ def _together(side: Side, owners: list[int]) -> list[list[int]]:
     return list(recordings.values())
 
 
-def _replicates(side: Side, owners: list[int], counts: list[int], key: Key) -> Float:
-    """Return an item's time in each step of a recording, mean over its ranks; where these have different numbers of steps, the
-    mean of all."""
+def _of_recording(side: Side, owners: list[int], counts: list[int], key: Key) -> float:
+    """Return an item's time in a mean step of a recording, mean over its ranks."""
     steps, times = side.items[key]
     chosen = np.isin(side.owner[steps], owners)
-    steps, parts = steps[chosen], times[chosen] / len(owners)
-    if len({counts[owner] for owner in owners}) == 1:
-        return np.bincount(side.nth[steps], parts, counts[owners[0]]).astype(np.float64)
-    return np.full(1, (parts / np.array(counts)[side.owner[steps]]).sum())
-
-
-def apportioned(numerators: Sequence[int], denominator: int) -> list[int]:
-    """Return the fractions as integers that sum to their rounded sum: the largest remainders are rounded up, ties in order."""
-    found = [part // denominator for part in numerators]
-    spare = _rounded(sum(numerators), denominator) - sum(found)
-    for place in sorted(range(len(found)), key=lambda k: -(numerators[k] % denominator))[:spare]:
-        found[place] += 1
-    return found
-
-
-def _rounded(numerator: int, denominator: int) -> int:
-    return (2 * numerator + denominator) // (2 * denominator)
+    return float((times[chosen] / np.array(counts)[side.owner[steps[chosen]]]).sum()) / len(owners)

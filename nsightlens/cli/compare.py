@@ -1,7 +1,9 @@
-"""nsightlens compare: the ranks of a run, or two runs, side by side."""
+"""nsightlens compare: runs, or the ranks of a run, side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,22 +16,32 @@ from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_o
 from nsightlens.cli.messages import of_store, say
 from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps
+from nsightlens.errors import UsageError
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from nsightlens.store.comparison import Comparison
+    from nsightlens.store.comparison import Comparison, Place
 
 
-@click.group("compare")
+class _OfRuns(click.Group):
+    """A group in which what names no command is what the command runs compares."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the rest of the arguments, after those of the group."""
+        is_help = args[:1] in ([], ["--help"], ["-h"])
+        return super().parse_args(ctx, args if is_help or args[0] in self.commands else ["runs", *args])
+
+
+@click.group("compare", cls=_OfRuns)
 def command() -> None:
-    """Compare the ranks of a run, or two runs of one workload.
+    """Compare two runs of one workload, or several, or the ranks of a run.
 
     \b
-    nsightlens compare ranks
-    nsightlens compare runs base fused
+    nsightlens compare before.json.gz after.json.gz
+    nsightlens compare base fused                     two runs of the store, as `compare runs`
+    nsightlens compare g1 g2 g4 g8                    scaling efficiency
+    nsightlens compare ranks                          who is late
     """
 
 
@@ -81,74 +93,83 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
 
 
 @command.command("runs")
-@click.argument("base", required=False, shell_complete=complete.of_store("run"))
-@click.argument("other", required=False, shell_complete=complete.of_store("run"))
-@click.option("--by", default=None, help="kernel (key and launch configuration), key, family, op, module, phase or step "
-                                         "[default: kernel; for the waterfall, family].")
-@click.option("--per", default="run", show_default=True, type=click.Choice(("run", "rank")),
-              help="One waterfall of the mean over the ranks, or one for each rank.")
+@click.argument("runs", nargs=-1, metavar="[A B]...", shell_complete=complete.of_store("run"))
+@click.option("--by", default=None, help="Also list what changed by kernel (key and launch configuration), key, family, op, "
+                                         "module, phase or step.")
 @click.option("--tool", default=None, type=click.Choice(("nsys", "kineto")),
-              help="Tool whose captures are compared [default: nsys where both runs have it, else kineto].")
+              help="Tool whose captures are compared [default: nsys where all have it, else kineto].")
 @click.option("--fdr", default=0.01, show_default=True,
-              help="False-discovery rate: the largest expected share of false positives among the items reported. The step time "
-                   "is one planned test, at 5 %.")
-@click.option("--threshold", "threshold_pct", default=1.0, show_default=True, help="Smallest change to report, in "
-                                                                                   "percent.")
-@click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each recording to leave out "
-                                                                       "(warm-up).")
+              help="False-discovery rate of --by: the largest expected share of false positives among the items reported.")
+@click.option("--threshold", "threshold_pct", default=1.0, show_default=True,
+              help="Smallest change that --by reports, in percent.")
+@click.option("--skip-steps", default=0, show_default=True, help="Steps at the start of each recording that --by leaves out.")
 @store_option
 @views_option
 @output_options
 def runs(
-    base: str | None, other: str | None, by: str | None, per: str, tool: str | None, store: Path | None, views: Path | None,
-    form: str | None, output: Path | None, wide: bool, **judging: Any,
+    runs: tuple[str, ...], by: str | None, tool: str | None, store: Path | None, views: Path | None, form: str | None,
+    output: Path | None, wide: bool, **judging: Any,
 ) -> None:
-    """Show what changed from run BASE to run OTHER beyond chance: first what makes them hard to compare, then where the step
-    time went, then the items. Without names it compares the two runs of the store.
+    """Show what changed from A to B: first the difference in a sentence, then their trees side by side, the kernels, what else
+    differs, and how certain it is. `nsightlens compare A B` is the same.
 
-    The verdict rests on how the recordings of each run vary (the view recordings). With one recording of each it is undecided,
-    and the page shows how these two differ. --format json gives all tables behind the page, csv and parquet the view
-    run_difference. --output FILE.png, .svg or .pdf also draws where the step time went (the view run_waterfall).
+    A and B: runs of the store, or stores, run directories and captures, which need no store. Without them it compares the two
+    runs of the store. More than two: step times, scaling efficiency, and where the loss went. Runs that only ncu measured are
+    compared kernel by kernel.
+
+    --format json gives all tables behind the page, csv and parquet the view tree_difference (with --by: run_difference).
+    --output FILE.png, .svg or .pdf draws where the step time went (the view run_waterfall, of two runs of a store).
 
     \b
-    nsightlens compare runs base fused
-    nsightlens compare runs base fused --by op --format json
-    nsightlens compare runs base fused --output waterfall.png
+    nsightlens compare before.json.gz after.json.gz
+    nsightlens compare base fused
+    nsightlens compare g1 g2 g4 g8
+    nsightlens compare base fused --by op --format json
     """
-    import nsightlens as nl
+    from nsightlens.cli.captures import opened_runs
     from nsightlens.pages import runs_page
     from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
-    from nsightlens.store.comparison import of_runs
+    from nsightlens.store.comparison import of_places
 
     spare_pandas()
-    with nl.open(store, views=views) as opened:
+    with ExitStack() as stack:
+        places, is_stored = opened_runs(runs, store, views, stack)
 
         @cache
         def behind() -> Comparison:
             with steps("comparing") as begin:
-                return of_runs(opened, base, other, by=by, per=per, on_question=begin, time=tool, **judging)
+                items = by or ("kernel" if form == "json" or _ends(output, ".json") else None)
+                return of_places(places, by=items, on_question=begin, time=tool, **judging)
 
         if output is not None and form is None:
             check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
-        if output is not None and output.suffix.lower() in PICTURES:
-            from nsightlens.cli.plot import gpus_of
-
-            nl.plots.save(nl.plots.run_waterfall(behind()["waterfall"], gpus=gpus_of(opened)), output)
-            echo(f"drawn: {output}", err=True)
+        if output is not None and _ends(output, *PICTURES):
+            _draw(places, output, by, tool, judging)
             output = None  # the page goes to standard output all the same
-
-        def differences(of: str) -> pa.Table:
-            with steps("comparing"):
-                return opened.view("run_difference", base=base, other=other, by=of, time=tool, **judging)
-
         if form or output:
-            emit_page(behind, lambda: differences(by or "kernel"), form, output, wide=wide)
+            emit_page(behind, lambda: behind()["differences" if by else "tree"], form, output, wide=wide)
             return
         compared = behind()
-        if base is None:
-            say(f"{compared.other} against {compared.base}")
-        recordings = opened.view("recordings", only_run=[compared.base, compared.other]).to_pylist()
-        families = differences("family").to_pylist() if by is None and not compared.unrelated else []
-    page = runs_page.sections(compared, recordings, families, by, judging["threshold_pct"])
-    echo("\n".join(Renderer(of_store).drawn(page)), styled=True)
+        if not runs:
+            say(f"{compared.runs[1]} against {compared.runs[0]}")
+        recordings = [row for place in places for row in place.store.view("recordings", only_run=[place.run]).to_pylist()]
+    echo("\n".join(Renderer(of_store).drawn(runs_page.sections(compared, recordings, by, is_stored=is_stored))), styled=True)
+
+
+def _draw(places: Sequence[Place], output: Path, by: str | None, tool: str | None, judging: Mapping[str, Any]) -> None:
+    """Draw where the step time went between two runs of a store."""
+    import nsightlens as nl
+    from nsightlens.cli.plot import gpus_of
+
+    if len(places) != 2 or places[0].store is not places[1].store:
+        raise UsageError("a picture is of two runs of one store")
+    opened, (base, other) = places[0].store, (place.run for place in places)
+    table = opened.view("run_waterfall", base=base, other=other, by=by if by not in (None, "step") else "family", time=tool,
+                        **judging)
+    nl.plots.save(nl.plots.run_waterfall(table, gpus=gpus_of(opened)), output)
+    echo(f"drawn: {output}", err=True)
+
+
+def _ends(output: Path | None, *endings: str) -> bool:
+    return output is not None and output.suffix.lower() in endings

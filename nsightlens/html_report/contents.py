@@ -11,15 +11,14 @@ import pyarrow.compute as pc
 
 from nsightlens.html_report import clocks
 from nsightlens.html_report.packing import pack
-from nsightlens.html_report.questions import STEP_DIFFERENCE, Question
+from nsightlens.html_report.questions import Question
 from nsightlens.html_report.timeline import FINEST, Step, steps
 from nsightlens.views.palette import CATEGORIES, SLICES
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
-_ANSWERS = ("profile_overview", "diagnostic_summary", "verdict", "findings", "busy_time", "gpu_summary", "step_breakdown",
-            STEP_DIFFERENCE)
+_ANSWERS = ("profile_overview", "diagnostic_summary", "verdict", "findings", "busy_time", "gpu_summary", "step_breakdown")
 """Views whose rows the static part of the page has too."""
 _COARSER = (FINEST, 1000, 250)
 """Stretches per step into which short slices are merged, where all of them are too many."""

@@ -66,8 +66,6 @@ class Question:
         return (table.filter(table[self.only]) if self.only else table).select(names)
 
 
-STEP_DIFFERENCE = "step_difference"
-"""How the step time differs between two runs, as the page calls it."""
 _DATASHEET = ("datasheet_gpu", "datasheet_peak_flop_per_s", "datasheet_peak_bytes_per_s", "datasheet_roof_pct")
 """The roof of a kernel where ncu did not measure it."""
 
@@ -106,5 +104,4 @@ QUESTIONS = (
 def comparison(base: str, other: str) -> tuple[Question, ...]:
     """Return what is asked of two runs."""
     two = {"base": base, "other": other}
-    of_step = Question("run_difference", parameters=two | {"by": "step"}, key=STEP_DIFFERENCE)
-    return (*(Question(view, parameters=two) for view in ("run_waterfall", "run_difference", "comparability")), of_step)
+    return tuple(Question(view, parameters=two) for view in ("run_waterfall", "run_difference", "comparability"))

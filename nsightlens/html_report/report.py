@@ -13,19 +13,16 @@ from nsightlens.errors import UsageError
 from nsightlens.html_report.assets import render, script, style
 from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
-from nsightlens.html_report.questions import QUESTIONS, STEP_DIFFERENCE, comparison
+from nsightlens.html_report.questions import QUESTIONS, comparison
 from nsightlens.public_calls import gated
+from nsightlens.store.comparison import of_runs
 from nsightlens.store.outputs import confirm
-from nsightlens.terminal.text import written
 from nsightlens.views.registry import unknown
-from nsightlens.views.run_sentences import sentences, verdict
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
 _FIRST_PART = 200_000  # bytes kept for the template and the static first part
-_THRESHOLD_PCT = 1.0
-"""Smallest change of the step time that is named: the default of run_difference."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,9 +83,7 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     budget = int(max_mb * 1e6) - len(script()) - len(style()) - _FIRST_PART
     contents = Contents(store, runs, budget, on_step)
     contents.add(QUESTIONS, compared)
-    said = [text for row in contents.answers.get(STEP_DIFFERENCE, ())
-            for text in (*verdict(row, (), (str(base), runs[0]), "step", _THRESHOLD_PCT),
-                         *map(written, sentences(row, _THRESHOLD_PCT)))]
+    said = of_runs(store, base, runs[0], by=None).verdict if base else []
     facts: dict[str, Any] = contents.facts() | {
         "runs": runs or there, "compared": [base, runs[0]] if base else [], "compared_said": said}
     overviews = [overview(name, contents.answers) for name in facts["runs"]]

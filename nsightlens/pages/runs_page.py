@@ -1,205 +1,229 @@
-"""The sections of `nsightlens compare runs`: each queries views and returns their key figures."""
+"""The page of `nsightlens compare` of runs: the difference in a sentence, their trees side by side, what else differs."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from nsightlens.analyses.run_waterfall import called
-from nsightlens.names.kernel_names import is_launch
+from nsightlens.diagnosis import difference_words as words
+from nsightlens.diagnosis.difference import OTHERS, Difference, Line
+from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING
+from nsightlens.names.distinct import shortened
 from nsightlens.pages.asked import Row
-from nsightlens.pages.section import NAME, PARAGRAPH, Bars, Line, Section, listed
+from nsightlens.pages.section import NAME, PARAGRAPH, Bars, Section, listed
 from nsightlens.pages.tables import Column
+from nsightlens.pages.verdict_page import SAID
 from nsightlens.terminal.command import Command
-from nsightlens.views import run_sentences
-from nsightlens.views.figures import MISSING, counted, counted_both, duration, share
-from nsightlens.views.run_sentences import ONE_MORE, alone, interval, signed
+from nsightlens.views.figures import MISSING, counted, duration, number
 
 if TYPE_CHECKING:
     from nsightlens.store.comparison import Comparison
     from nsightlens.terminal.text import Text
 
-_CHANGED = ("slower", "faster", "longer", "shorter", "new", "vanished")
-_IN_ONE = {"new": "other", "vanished": "base"}
-"""The side that alone has an item."""
-_TWO = "these two"
-"""Above what is said of the only two recordings: whether their runs differ is undecided."""
-_MOST = 12
+ONE_MORE = ("To add one: ", Command("ingest", ("AGAIN", ("--run", "NAME"))), ".")
+_HEAD = 16
+_LEAVES, _KERNELS, _ITEMS = 3, 8, 12
+_WORTH_PCT, _KERNEL_PCT = 0.5, 0.1
+"""Shares of the window from which on a part, and a kernel, has a line for its change."""
 _HALF, _SHORTEST_HALF = 8, 3
+_WANTED = {"GPU": "GPU", "GPU core clock (MHz)": "clocks", "tool version": "tool version", "driver_version": "driver",
+           "operators": "operators", "shapes of operators": "shapes (and so the batch size)", "steps captured": "",
+           "launches without a kernel": "lost kernels"}
+"""What is compared before no difference is said, as people call it."""
+_WANTED_OF_NCU = {"GPU": "GPU", "ncu clock control": "clock control", "tool version": "tool version"}
 
 
 def sections(
-    compared: Comparison, recorded: list[Row], families: list[Row], by: str | None, threshold_pct: float,
+    compared: Comparison, recorded: Sequence[Row] = (), by: str | None = None, *, is_stored: bool = False,
 ) -> list[Section]:
-    """Return the page of two runs. recorded: rows of the view recordings; families: those of run_difference by family, for a page
-    that is asked for nothing else; by: as asked for."""
-    base, other = compared.base, compared.other
-    rows = {name: table.to_pylist() for name, table in compared.items()}
-    steps, ranks = rows["step"], dict.fromkeys(row["rank"] for row in rows["waterfall"])
-    tool = rows["differences"][0]["tool"] if rows["differences"] else ""
-    doubts = recordings(recorded, (base, other), tool) if tool else ()
-    return [
-        *([Section(lines=listed(["", *compared.first], PARAGRAPH))] if compared.first else []),
-        comparability(rows["comparability"], base, other, doubts),
-        *(step_time(row, threshold_pct) for row in steps),
-        *(waterfall([row for row in rows["waterfall"] if row["rank"] == rank], by if by not in (None, "step") else "family")
-          for rank in ranks),
-        *_changes(compared, rows["differences"], families, by, threshold_pct),
-    ]
+    """Return the page. recorded: rows of the view recordings; by: of what the table differences is; is_stored: whether these
+    are runs of a store, which commands can ask."""
+    found, first = compared.found, Section(lines=listed([" ".join(compared.first)], PARAGRAPH))
+    if found is None:
+        short = shortened(compared.runs, _HEAD)
+        heads = [short[run] for run in compared.runs]
+        return [first, counters(compared["counters"].to_pylist(), heads),
+                comparability(compared["comparability"].to_pylist(), heads, _WANTED_OF_NCU),
+                Section("How certain?", lines=listed([compared.certainty]))]
+    page = [first, trees(found)]
+    if len(found.sides) > 2:
+        return page
+    doubts = same_pids(recorded, found.sides[0].tool)
+    alone = all(len(side.recordings) == 1 for side in found.sides)
+    certain: Text = (f"{compared.certainty} ", *ONE_MORE) if alone and is_stored else compared.certainty
+    return [*page, *([] if found.are_apart else kernels(found, is_stored)), *items(compared, _heads(found), by),
+            comparability(compared["comparability"].to_pylist(), _heads(found)),
+            Section("How certain?", lines=listed([certain, *doubts]))]
 
 
-def _changes(
-    compared: Comparison, items: list[Row], families: list[Row], by: str | None, threshold_pct: float,
-) -> list[Section]:
-    base, other = compared.base, compared.other
-    if compared.unrelated:
-        return [Section("What changed", "everything, so it is not listed; the whole lists:",
-                        lines=listed((_all(kind, base, other),) for kind in ([by] if by else ["kernel", "family"])))]
-    if by == "step":
+def _heads(found: Difference) -> list[str]:
+    """Return what the columns of the runs are called."""
+    short = shortened([side.run for side in found.sides], _HEAD)
+    return [short[side.run] for side in found.sides]
+
+
+def trees(found: Difference) -> Section:
+    """Return the trees side by side: window, branches, and the leaves that changed most; kernels have a table of their own."""
+    lines = list(_worth(found))
+    depths = [len(line.path) - line.is_outside for line in lines]
+    names = ["  " * depth + _named(found, line) for depth, line in zip(depths, lines, strict=True)]
+    columns: tuple[Column | Bars, ...] = (
+        Column("part", names, 9, text=True, flexible=True, shortest=NAME),
+        *(Column(head, [duration(line.ns[at]) for line in lines], 7) for at, head in enumerate(_heads(found))),
+        Column("last - first" if len(found.sides) > 2 else "difference", [words.signed(line.difference) for line in lines], 8),
+        _signed_bars([line.difference for line in lines]),
+    )
+    return Section("Where the time went", f"{found.sides[0].tool}, {words.unit(found)}", columns)
+
+
+def _worth(found: Difference) -> list[Line]:
+    """Return the lines that are shown, each before its parts."""
+    whole = max(found.whole.ns)
+    shown: dict[tuple[str, ...], Line] = {(): found.whole}
+    for branch in found.below(()):
+        if not any(branch.ns):
+            continue
+        shown[branch.path] = branch
+        if branch.path[0] == COMPUTING:
+            continue
+        least = _WORTH_PCT * max(whole, 10 * max(branch.ns) if branch.is_outside else 0) / 100
+        for leaf in [leaf for leaf in found.below(branch.path) if abs(leaf.difference) >= least][:_LEAVES]:
+            shown[leaf.path] = leaf
+            shown |= {name.path: name for name in found.below(leaf.path)[:1]
+                      if 2 * abs(name.difference) > abs(leaf.difference) and name.path[-1] != OTHERS}
+    return list(shown.values())
+
+
+def _named(found: Difference, line: Line) -> str:
+    if not line.path:
+        return found.called if found.per_step else "window"
+    if line.path[0] == COMMUNICATION and len(line.path) == 2:
+        return words.called(line)
+    return SAID.get(line.path[-1], line.path[-1])
+
+
+def kernels(found: Difference, is_stored: bool = False) -> list[Section]:
+    """Return the computing kernels that changed most, those with them that are new, gone, or renamed for the same operators and
+    shapes; the tree has those of communication."""
+    every = found.below((COMPUTING,))
+    least = _KERNEL_PCT * max(found.whole.ns) / 100
+    changed = sorted((line for line in every if abs(line.difference) >= least or _state(line)),
+                     key=lambda line: (-abs(line.difference), line.path))
+    shown = [line for line in changed if max(line.ns) >= least][:_KERNELS]
+    if not shown:
         return []
-    return [*changes(items, by or "kernel", base, other, threshold_pct), *changes(families, "family", base, other, threshold_pct)]
+    heads = _heads(found)
+    names = [line.names[-1] or line.names[0] or "" for line in shown]
+    columns = (
+        Column("kernel", names, 9, text=True, flexible=True, shortest=NAME, kernels=names),
+        *(Column(head, [duration(line.ns[at]) for line in shown], 7) for at, head in enumerate(heads)),
+        Column("difference", [words.signed(line.difference) for line in shown], 8),
+        Column("launches", [_launches(line) for line in shown], 4),
+        Column("", [_state(line) for line in shown], 5, text=True, flexible=True, shortest=12),
+    )
+    more = len(changed) - len(shown)
+    base, other = found.sides
+    show = Command("show", ("tree_difference", f"base={base.run}", f"other={other.run}"))
+    what = f"{counted(more, 'other kernel')} changed, and {counted(len(every) - len(changed), 'kernel')} by less than " \
+        f"{_KERNEL_PCT:g} % of the {found.called if found.per_step else 'window'}"
+    said: list[Text] = [(f"{what}: ", show) if is_stored else f"{what}."] if more else []
+    return [Section("Kernels", "computing", columns, listed(said))]
 
 
-def _all(item_kind: str, base: str, other: str) -> Command:
-    """Return the command that shows all differences."""
+def _launches(line: Line) -> str:
+    before, after = (MISSING if count is None else f"{round(count, 1):,.10g}" for count in (line.counts[0], line.counts[-1]))
+    return before if before == after else f"{before} > {after}"
+
+
+def _state(line: Line) -> str:
+    before, after = line.names[0], line.names[-1]
+    if before is None or after is None:
+        return "new" if before is None else "gone"
+    return f"was {before}" if before != after else ""
+
+
+def items(compared: Comparison, heads: Sequence[str], by: str | None) -> list[Section]:
+    """Return the kernels, operators, modules or phases that changed most, by means over recordings, where they are asked for."""
+    if by is None or "differences" not in compared:
+        return []
+    rows = compared["differences"].to_pylist()
+    base, other = compared.runs
+    shown = [row for row in rows if row["difference_ns"]][:_ITEMS]
+    several = rows and rows[0]["base_recordings"] + rows[0]["other_recordings"] > 2
+    columns = (
+        Column(by, [row["item"] or f"(no {by} known)" for row in shown], 9, text=True, flexible=True, shortest=NAME,
+               kernels=[row["item"] if by in ("kernel", "key") else None for row in shown]),
+        *(Column(head, [duration(row[name]) for row in shown], 7)
+          for head, name in zip(heads, ("base_ns", "other_ns"), strict=True)),
+        Column("difference", [words.signed(row["difference_ns"]) for row in shown], 8),
+        Column("95 % interval", [_interval(row) for row in shown], 4),
+        Column("verdict" if several else "", [row["verdict"] if several else "" for row in shown], 6, text=True),
+    ) if shown else ()
+    show = all_of(by, base, other)
+    more = sum(bool(row["difference_ns"]) for row in rows) - len(shown)
+    lines = listed([(f"{number(more)} more: ", show)] if more else [] if shown else ["Nothing changed."])
+    return [Section(f"What changed, by {by}", f"mean {rows[0]['unit'] if rows else ''} of all steps", columns, lines)]
+
+
+def all_of(item_kind: str, base: str, other: str) -> Command:
+    """Return the command that shows all differences of items."""
     return Command("show", ("run_difference", f"by={item_kind}", f"base={base}", f"other={other}"))
 
 
-def comparability(rows: list[Row], base: str, other: str, doubts: Sequence[Line] = ()) -> Section:
-    """Return how the two runs differ in how they were made. doubts: what is doubtful about their recordings."""
+def _interval(row: Row) -> str:
+    return MISSING if row["low_ns"] is None else f"{words.signed(row['low_ns'])} … {words.signed(row['high_ns'])}"
+
+
+def counters(rows: list[Row], heads: Sequence[str]) -> Section:
+    """Return the kernels that ncu measured, per launch: time and limit in both runs."""
+    shown = rows[:_KERNELS]
+    names = [row["kernel_key"] for row in shown]
+    sides = tuple(zip(heads, ("base", "other"), strict=True))
+    columns = (
+        Column("kernel", names, 9, text=True, flexible=True, shortest=NAME, kernels=names),
+        *(Column(head, [duration(row[f"{side}_ns"]) for row in shown], 8) for head, side in sides),
+        Column("difference", [MISSING if (ns := row["difference_ns"]) is None else words.signed(round(ns)) for row in shown], 7),
+        Column("limit", [_both(row, "limit") for row in shown], 6, text=True, flexible=True),
+        Column("grid of block", [_both(row, "configuration") for row in shown], 4, text=True, flexible=True),
+        Column("launches", [_both(row, "launches") for row in shown], 3),
+    )
+    more = len(rows) - len(shown)
+    return Section("Kernels", "ncu, of a mean launch", columns, listed([f"{counted(more, 'kernel')} more."] if more else []))
+
+
+def _both(row: Row, name: str) -> str:
+    before, after = (MISSING if row[f"{side}_{name}"] is None else str(row[f"{side}_{name}"]) for side in ("base", "other"))
+    return before if before == after else f"{before} > {after}"
+
+
+def comparability(rows: list[Row], heads: Sequence[str], wanted: Mapping[str, str] = _WANTED) -> Section:
+    """Return how the two runs differ in how they were made and in what they did, and what was not recorded."""
     differ = [row for row in rows if row["same"] is False]
-    same = sum(row["same"] is True for row in rows)
-    note = f"{same} {'property is' if same == 1 else 'properties are'} the same"
-    unknown = [] if {"command", "driver_version"} & {row["property"] for row in rows} else [
-        "The driver, library versions and batch size are not known: captures rarely record them, and there is no sidecar."]
+    known = {row["property"] for row in rows if row["same"] is not None}
+    unknown = [name for key, name in wanted.items() if name and key not in known]
+    missing = [f"Not recorded, so not compared: {', '.join(unknown)}."] if unknown else []
+    same = ", ".join(name for key, name in wanted.items() if name and any(
+        row["property"] == key and row["same"] for row in rows))
     if not differ:
-        return Section("Comparable?", note, lines=(*listed(["No known property differs.", *unknown]), *doubts))
+        known_same = f"; the same: {same}" if same else ""
+        return Section("Comparable?", lines=listed([f"No known property differs{known_same}.", *missing]))
     columns = (
         Column("differs", [row["property"] for row in differ], 9, text=True),
-        Column("tool", [row["tool"] for row in differ], 7, text=True),
-        Column(base, [row["base_value"] or MISSING for row in differ], 8, text=True, flexible=True),
-        Column(other, [row["other_value"] or MISSING for row in differ], 8, text=True, flexible=True),
+        *(Column(head, [row[name] or MISSING for row in differ], 8, text=True, flexible=True)
+          for head, name in zip(heads, ("base_value", "other_value"), strict=True)),
     )
-    return Section("Comparable?", note, columns, (*listed(unknown), *doubts))
+    return Section("Comparable?", "", columns, listed([*([f"The same: {same}."] if same else []), *missing]))
 
 
-def recordings(rows: list[Row], runs: tuple[str, str], tool: str) -> tuple[Line, ...]:
-    """Return what is doubtful about the recordings that are compared."""
-    counts = {run: {row["recording"] for row in rows if (row["run"], row["tool"]) == (run, tool)} for run in runs}
-    said = [f"{run}: {len(counts[run])} recordings, some by processes with the same pid ({row['seen_pid']}). If that "
-            "is one process, they are parts of one execution, and vary less than executions do."
-            for run in runs for row in rows if (row["run"], row["tool"]) == (run, tool) and row["seen_pid"] is not None]
-    return listed(dict.fromkeys(said))
+def same_pids(rows: Sequence[Row], tool: str) -> list[str]:
+    """Return which runs have recordings that may be of one process, and so vary less than starts of a program do."""
+    seen = dict.fromkeys(row["run"] for row in rows if row["tool"] == tool and row["seen_pid"] is not None)
+    return [f"Recordings of {' and of '.join(seen)} have one pid: if that is one process, they are parts of one execution, and "
+            "vary less than executions do."] if seen else []
 
 
-def step_time(row: Row, threshold_pct: float) -> Section:
-    """Return the change of the step time: what the recordings say of the runs, and apart from it how two recordings differ."""
-    return Section("Step time", f"{row['tool']}, {_counted(row)}", lines=listed(run_sentences.sentences(row, threshold_pct)))
-
-
-def _counted(row: Row) -> str:
-    """Return how many recordings and steps (or blocks of launches) of both runs are compared."""
-    kind = "step" if row["unit"] == "per step" else "block"
-    return (f"{counted_both(row['base_recordings'], row['other_recordings'], 'recording')}, "
-            f"{counted_both(row['base_replicates'], row['other_replicates'], kind)}{'' if kind == 'step' else ' of launches'}")
-
-
-def waterfall(rows: list[Row], item_kind: str) -> Section:
-    """Return what each item adds to the change of the step time, the largest first, and the books; without steps: of shares."""
-    first = rows[0]
-    stepped = first["change_ns"] is not None
-    who = "" if first["rank"] is None else f" of rank {first['rank']}"
-    counts = counted_both(first["base_steps"], first["other_steps"], "step" if stepped else "captured slice")
-    title = f"{'Where the step time went' if stepped else 'Shares of the captured time'}{who}, by {item_kind}"
-    note = (f"{first['tool']}, exclusive time, mean of {counts} of "
-            f"{counted_both(first['base_ranks'], first['other_ranks'], 'process')}")
-    column = "difference_ns" if stepped else "difference_pct"
-    shown = [(called(row), row["base_ns"], row["other_ns"], row["base_pct"], row["other_pct"], row[column], _named(row))
-             for row in rows[:_MOST]]
-    if rest := rows[_MOST:]:
-        sums = (sum(row[name] for row in rest) for name in ("base_ns", "other_ns", "base_pct", "other_pct", column))
-        shown.append((f"{len(rest)} more, together", *sums, ""))
-    totals = first["base_total_ns"], first["other_total_ns"]
-    shown.append(("sum: the step" if stepped else "sum", *totals, 100, 100, first["change_ns"] or 0, ""))
-    names, base, other, base_pct, other_pct, by, verdicts = (list(cells) for cells in zip(*shown, strict=True))
-    columns = (
-        Column("item", names, 9, text=True, flexible=True, shortest=NAME,
-               kernels=[name if is_launch(name) else None for name in names]),
-        Column("base", list(map(duration, base)) if stepped else [f"{pct:.2f} %" for pct in base_pct], 7),
-        Column("other", list(map(duration, other)) if stepped else [f"{pct:.2f} %" for pct in other_pct], 7),
-        Column("difference", list(map(signed, by)) if stepped else [f"{points:+.2f}" for points in by], 8),
-        _signed_bars(by[:-1]),
-        Column(_TWO if alone(first) and any(verdicts) else "", verdicts, 8, text=True),
-    )
-    return Section(title, note, columns, listed(_books(rows, stepped)))
-
-
-def _books(rows: list[Row], stepped: bool) -> list[str]:
-    """Return the waterfall's sum, its share of idle time, and what it leaves out."""
-    first = rows[0]
-    said = [f"Books: {counted(len(rows), 'item')} sum to {sum(row['difference_ns'] for row in rows):+,} ns, the step's change "
-            f"from {first['base_total_ns']:,} to {first['other_total_ns']:,} ns." if stepped else
-            "No steps were recorded in both runs: these are shares of the captured time, in points, not step times."]
-    idle = [row for row in rows if row["kind"] == "idle"]
-    base, other = (sum(row[side] for row in idle) for side in ("base_ns", "other_ns"))
-    shares = (100 * base / (first["base_total_ns"] or 1), 100 * other / (first["other_total_ns"] or 1))
-    said.append(f"GPU idle in all: from {share(shares[0])} to {share(shares[1])}" + (
-        f", from {duration(base)} to {duration(other)} ({signed(other - base)})." if stepped else "."))
-    if first["tool"] == "kineto":
-        said.append("Kineto slows the host: idle time includes profiling overhead.")
-    if stepped and alone(first):
-        said.append("One recording of each run: longer and shorter describe these two only.")
-    if first["excluded_ranks"]:
-        said.append(f"Ranks in only one run are left out: {first['excluded_ranks']}.")
-    return said
-
-
-def _signed_bars(figures: list[float]) -> Bars:
-    """Return a bar for each figure, to the left (below 0) or right of a line, and none for their sum."""
+def _signed_bars(figures: Sequence[int]) -> Bars:
+    """Return a bar for each figure, to the left (below 0) or right of a line, and none for the whole."""
     longest = max(map(abs, figures), default=0) or 1
-    return Bars((*(((("█", figure / longest),)) for figure in figures), ()), 1, _SHORTEST_HALF, _HALF, 0, is_signed=True)
+    return Bars(((), *(((("█", figure / longest),)) for figure in figures[1:])), 1, _SHORTEST_HALF, _HALF, 0, is_signed=True)
 
-
-def changes(rows: list[Row], item_kind: str, base_run: str, other_run: str, threshold_pct: float) -> list[Section]:
-    """Return the items that changed, the largest difference first, and how many could not be judged."""
-    if not rows:
-        return []
-    of_two = alone(rows[0])
-    changed = [row for row in rows if _named(row)]
-    said: list[Text] = []
-    if len(changed) > _MOST:
-        said.append((f"{len(changed) - _MOST} more: ", _all(item_kind, base_run, other_run)))
-    counts = Counter(row["in_recordings"] if of_two else row["verdict"] for row in rows if not _named(row))
-    for verdict, text in (("no change", f"did not change by {threshold_pct:g} %"), ("undecided", "undecided"),
-                          ("alike", f"without a clear difference beyond {threshold_pct:g} %"),
-                          ("no interval", "cannot be judged: fewer than five steps or blocks in a recording")):
-        if counts[verdict]:
-            said.append(f"{counts[verdict]} {text}.")
-    if of_two:
-        undecided = "Whether the runs differ is undecided: one recording of each does not show how they vary."
-        said.append(undecided if rows[0]["unit"] == "per step" else (f"{undecided} ", *ONE_MORE))
-    return [Section(f"{'How these two recordings differ' if of_two else 'What changed'}, by {item_kind}",
-                    f"{rows[0]['tool']}, mean {rows[0]['unit']}; {_counted(rows[0])}",
-                    _changed(changed[:_MOST], item_kind, "recordings_" if of_two else "") if changed else (), listed(said))]
-
-
-def _changed(rows: list[Row], item_kind: str, of: str) -> tuple[Column, ...]:
-    """Return a table of items; of: whose interval is shown."""
-    return (
-        Column(item_kind, [row["item"] or f"(no {item_kind} known)" for row in rows], 9, text=True, flexible=True,
-               shortest=NAME, kernels=[row["item"] if item_kind in ("kernel", "key") else None for row in rows]),
-        Column("base", [duration(row["base_ns"]) for row in rows], 6),
-        Column("other", [duration(row["other_ns"]) for row in rows], 6),
-        Column("difference", [signed(row["difference_ns"]) for row in rows], 8),
-        Column("95 % interval", [interval(row, of) for row in rows], 4),
-        Column("change", [MISSING if row["change_pct"] is None else f"{row['change_pct']:+.1f} %" for row in rows], 7),
-        Column(_TWO if alone(rows[0]) else "", [_named(row) for row in rows], 9, text=True),
-    )
-
-
-def _named(row: Row) -> str:
-    """Return what a page calls a change: of the runs, else of their recordings; nothing where there is none to name."""
-    if row["verdict"] not in _CHANGED and row["in_recordings"] in _IN_ONE:
-        return f"{'' if alone(row) else 'undecided: '}only in {_IN_ONE[row['in_recordings']]}"
-    return next((str(row[name]) for name in ("verdict", "in_recordings") if row[name] in _CHANGED), "")

@@ -6,11 +6,12 @@ Sources: B. L. Welch, Biometrika 34 (1947); Y. Benjamini and Y. Hochberg, J. R. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nsightlens.columns.arrays import Float
+from nsightlens.columns.arrays import Float, Mask
 
 CONFIDENCE = 0.95
 _POWER = 0.8
@@ -36,14 +37,14 @@ class Differences:
 
 
 def differences(one: Samples, other: Samples) -> Differences:
-    """Return the differences of means, by Welch's test; where a side has one replicate, by Student's, which takes both
+    """Return the differences of means, by Welch's test; where the numbers of replicates differ, by Student's, which takes both
     to vary alike. Three replicates in all are the fewest. What does not vary differs for certain, or not at all.
     """
     from scipy import stats
 
     variances, counts = _variances(one, other), (one.count, other.count)
     errors = [variance / count for variance, count in zip(variances, counts, strict=True)]
-    alike = np.minimum(*counts) < 2
+    alike = _are_pooled(one, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         welch = (errors[0] + errors[1]) ** 2 / sum(error**2 / (count - 1) for error, count in zip(errors, counts, strict=True))
         freedom = np.where(alike, counts[0] + counts[1] - 2, welch)
@@ -54,12 +55,48 @@ def differences(one: Samples, other: Samples) -> Differences:
 
 
 def _variances(one: Samples, other: Samples) -> tuple[Float, Float]:
-    """Return the variances of both sides: pooled where one of them has a single replicate."""
+    """Return the variances of both sides: pooled where they have different numbers of replicates."""
     known = [np.nan_to_num(side.variance) for side in (one, other)]
     freedom = one.count + other.count - 2
     pooled = ((one.count - 1) * known[0] + (other.count - 1) * known[1]) / freedom
-    alike = np.minimum(one.count, other.count) < 2
+    alike = _are_pooled(one, other)
     return np.where(alike, pooled, known[0]), np.where(alike, pooled, known[1])
+
+
+def _are_pooled(one: Samples, other: Samples) -> Mask:
+    """Return where one variance stands for both sides: Welch's test of ten and three errs too often, and one alone has none."""
+    found: Mask = (one.count != other.count) | (np.minimum(one.count, other.count) < 2)
+    return found
+
+
+def interval_of_means(one: Sequence[float], other: Sequence[float]) -> tuple[float, float] | None:
+    """Return how far the mean of `other` may be above that of `one`; None with fewer than three values in all."""
+    if len(one) + len(other) < 3:
+        return None
+    found = differences(samples([one]), samples([other]))
+    return float(found.low[0]), float(found.high[0])
+
+
+def smallest_shown(one: Sequence[float], other: Sequence[float], count: int) -> float | None:
+    """Return the smallest change of a mean that `count` values of each find in four of five cases, if they vary as these do.
+
+    None with fewer than four values in all, or where they do not vary.
+    """
+    from scipy import stats
+
+    if len(one) + len(other) < 4:
+        return None
+    variances = _variances(samples([one]), samples([other]))
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, 2 * count - 2) + stats.t.ppf(_POWER, 2 * count - 2)
+    return float(reach * np.sqrt((variances[0][0] + variances[1][0]) / count)) or None
+
+
+def samples(rows: Sequence[Sequence[float]] | Float) -> Samples:
+    """Return mean, variance and number of the values of each row."""
+    arrays = [np.array(values, dtype=np.float64) for values in rows]
+    return Samples(*(np.array(column, dtype=np.float64) for column in (
+        [array.mean() for array in arrays], [array.var(ddof=1) if len(array) > 1 else np.nan for array in arrays],
+        [len(array) for array in arrays])))
 
 
 def discovery_rates(p: Float) -> Float:

@@ -3488,14 +3488,13 @@ class Asking:
         mean over the ranks that have the step (a step without a launch counts as 0). The step itself (by=step) lasts
         as in step_breakdown, GPU work included. Runs without steps are cut into ten blocks of consecutive launches
         each, and the mean durations of launches are compared (see unit). Differences are between means over
-        recordings; the interval is that of Welch's test (of Student's, if a run has one recording). An item is slower
-        or faster if the interval excludes 0, the change exceeds the threshold, and the false-discovery rate over all
-        items allows it; the step time is one planned test of its own. No change means that the whole interval lies
-        within the threshold. Everything else is undecided, as is every item with one recording of each run: the steps
-        of a recording are not replicates of its run. `needed` is the number of recordings that would suffice. With
-        one recording of each run, in_recordings compares these two by their steps (five or more of each): it holds
-        for the recordings, and for the runs only if runs vary less than that. Times outside any operator, module or
-        phase are the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
+        recordings; the interval is that of Welch's test (of Student's, if there are not as many of each). An item is
+        slower or faster if the interval excludes 0, the change exceeds the threshold, and the false-discovery rate
+        over all items allows it; the step time is one planned test of its own. No change means that the whole
+        interval lies within the threshold. Everything else is undecided, as is every item with one recording of each
+        run: the steps of a recording are not replicates of its run. `needed` is the number of recordings that would
+        suffice. Times outside any operator, module or phase are the item NULL. Both runs are compared under the same
+        tool: nsys where both have it, else Kineto.
 
         Parameters:
             base: Baseline run; NULL: the first of the store's two runs.
@@ -3522,13 +3521,9 @@ class Asking:
             q_value: Smallest false-discovery rate at which the change is significant (by=step: the p-value).
             smallest_ns: Smallest difference that these recordings could have shown: half the interval; NULL: none at
                 all.
-            needed: Recordings of each run that find such a change in four of five cases; NULL where decided, or over
-                1,000.
-            in_recordings: new, vanished: in no recording of the one run; with one of each: longer, shorter, alike, no
-                interval.
-            recordings_low_ns: Lower end of the 95 % interval of the two recordings' difference, over their steps or
-                blocks.
-            recordings_high_ns: Upper end.
+            needed: Recordings of each run that find such a change in four of five cases; NULL where decided, with
+                fewer than three of each, or over 1,000.
+            absent: new, vanished: in no recording of the one run.
             base_total_ns: Sum of the durations in base, all steps or blocks and ranks.
             other_total_ns: Sum of those in other.
             base_launches: Launches in base (for step: steps), all steps or blocks and ranks.
@@ -3606,8 +3601,7 @@ class Asking:
         without a verdict: base_ns and other_ns are then time in the captured slices (from the first operator on, and
         after the GPU work launched before it), not step times. Both runs are compared under one tool: nsys where both
         have it, else Kineto; without a common tool, they are refused. low_ns, high_ns and verdict are those of
-        run_difference: they rest on recordings. With one recording of each run there is only in_recordings, which
-        compares the two over their steps (no interval if the ranks' step counts differ).
+        run_difference: they rest on recordings.
 
         Parameters:
             base: Baseline run; NULL: the first of the store's two runs.
@@ -3629,8 +3623,7 @@ class Asking:
             tool: Tool whose times are compared.
             unit: per step, or of the capture where a run has no steps.
             verdict: slower, faster, new, vanished, no change or undecided: of the runs.
-            in_recordings: new, vanished: in no recording of the one run; with one of each: longer, shorter, alike, no
-                interval.
+            absent: new, vanished: in no recording of the one run.
             base_ns: Exclusive time in a mean step of base.
             other_ns: The same in other.
             difference_ns: other_ns minus base_ns; NULL without steps.
@@ -4485,6 +4478,56 @@ class Asking:
             median_ns: Median duration.
             family: Kernel family (gemm, collective, ...).
             name: Kernel name as the tool prints it.
+        """
+
+    @overload
+    def view(
+        self,
+        name: Literal["tree_difference"],
+        *,
+        base: str | None = ...,
+        other: str | None = ...,
+        time: str | None = ...,
+        rank: int | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """What changed between two runs: their trees of time_tree side by side, and the difference of each node, to the
+        ns. The times are those of a mean steady step where both runs have steps, else of a mean window, over ranks,
+        GPUs and recordings; start-up and wind-down are means over processes, and no part of the step. The branches
+        sum to the window, and their differences to its difference, exactly: fractions of a ns are given to the
+        largest remainders. A kernel that only one run has, and one that only the other has, are one row if they work
+        for the same operators and shapes. Both runs are compared under one tool: nsys where both have it, else
+        Kineto. The interval is that of Student's test over recordings (of Welch's, if there are as many of each):
+        their steps are not replicates of a run.
+
+        Parameters:
+            base: Baseline run; NULL: the first of the store's two runs.
+            other: Run that is compared with it; NULL: the second.
+            time: Tool whose times are compared: nsys or kineto; NULL: nsys where both runs have it, else Kineto.
+            rank: Only this rank; NULL: the mean over all.
+
+        Columns:
+            base_run: Run that is the measure.
+            other_run: Run that is compared with it.
+            tool: Tool whose times are compared.
+            unit: per step, or per window where a run has no steps.
+            row_index: Place of the row, from 0: the window.
+            parent_index: row_index of the row that it is a part of; NULL for the window, start-up and wind-down.
+            depth: 0 for the window, start-up and wind-down; 1 for branches; then leaves.
+            node: window, a branch, a cause, or the name of a kernel, call, range or direction (in other, where it has
+                it).
+            base_node: The kernel's name in base, where it has another one there.
+            state: new, gone or renamed; NULL where both runs have it by this name.
+            base_ns: Its time in base.
+            other_ns: Its time in other.
+            difference_ns: other_ns minus base_ns.
+            low_ns: Lower end of the 95 % interval of the window's difference; NULL for its parts, and for one
+                recording of each.
+            high_ns: Upper end.
+            change_pct: difference_ns as a share of base_ns.
+            base_count: Kernels, copies or gaps of it in a step or window of base; NULL where not counted.
+            other_count: The same in other.
         """
 
     @overload

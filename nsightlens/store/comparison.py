@@ -1,48 +1,57 @@
-"""What changed from one run to another: the tables behind `nsightlens compare runs`."""
+"""What changed from one run to another: the difference of their trees, and the tables behind `nsightlens compare`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsightlens.analyses import run_difference
-from nsightlens.terminal.command import Command
-from nsightlens.terminal.text import written
-from nsightlens.views import run_sentences
+import pyarrow as pa
+
+from nsightlens.analyses import _compared, _runs, tree_difference
+from nsightlens.diagnosis import counter_difference, difference_words
+from nsightlens.diagnosis.difference import Difference, difference, properties
+from nsightlens.errors import UsageError, not_a_choice
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from nsightlens.store.store import Store
 
-
-_PARTS = ("item", "base_ns", "other_ns", "difference_ns", "low_ns", "high_ns")
-_SHOWN = ("item", "base_ns", "other_ns", "difference_ns", "change_pct", "verdict", "in_recordings")
+_SHOWN = ("node", "kernel_key", "base_ns", "other_ns", "difference_ns", "change_pct")
+_PROPERTIES = pa.schema([("property", pa.string()), ("tool", pa.string()), ("base_value", pa.string()),
+                         ("other_value", pa.string()), ("same", pa.bool_())])
 _ROWS = 12
+OnQuestion = Callable[[int, int, str], None]
 
 
-class Comparison(dict[str, "pa.Table"]):
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run: the store that holds it, its name there, and what it is called here."""
+
+    store: Store
+    run: str
+    name: str
+
+
+class Comparison(dict[str, pa.Table]):
     """The tables of a comparison by name; printed, and in a notebook, its verdict.
 
-    base, other: the runs. unrelated: that they have nothing in common, as a sentence, or nothing. first: that, or the verdict
-    in one sentence; nothing where neither steps nor launches can be compared. verdict: this, and what the change of the step
-    time says.
+    found: the difference of the trees; None for runs that only ncu measured. first: it in a sentence, behind what makes two
+    runs hard to compare. certainty: how certain it is, nothing for more than two runs. verdict: both.
     """
 
-    def __init__(self, base: str, other: str, by: str, tables: dict[str, pa.Table], threshold_pct: float) -> None:
+    def __init__(
+        self, runs: Sequence[str], tables: dict[str, pa.Table], first: Sequence[str], found: Difference | None = None,
+    ) -> None:
         super().__init__(tables)
-        self.base, self.other = base, other
-        self.unrelated = run_sentences.unrelated(tables["differences"].to_pylist(), base, other, by)
-        steps = tables["step"].to_pylist()
-        self.first = self.unrelated or run_sentences.verdict(
-            steps[0] if steps else None, tables["differences"].to_pylist(), (base, other), by, threshold_pct)
-        of_steps = [text for row in steps for text in run_sentences.sentences(row, threshold_pct)]
-        self.verdict = [*self.first, *(written(text, Command.python) for text in of_steps)]
+        self.runs, self.found, self.first = tuple(runs), found, list(first)
+        self.certainty = "" if len(self.runs) > 2 else difference_words.certainty(found) if found else difference_words.REPLAYED
+        self.verdict = [*self.first, *filter(None, [self.certainty])]
 
     @property
     def _said(self) -> list[str]:
-        differ = ", ".join(row["property"] for row in self["comparability"].to_pylist() if row["same"] is False)
-        return [f"{self.other} against {self.base}", *self.verdict,
+        rows = self["comparability"].to_pylist() if "comparability" in self else []
+        differ = ", ".join(row["property"] for row in rows if row["same"] is False)
+        return [f"{' and '.join(self.runs[1:])} against {self.runs[0]}", *self.verdict,
                 *([f"The recordings differ in {differ}: see comparability."] if differ else [])]
 
     def __repr__(self) -> str:
@@ -51,38 +60,74 @@ class Comparison(dict[str, "pa.Table"]):
         return "\n".join([*self._said, f"tables (rows): {tables}"])
 
     def _repr_html_(self) -> str:
-        """Return the verdict, where the step time went, and what changed most, as notebooks show them."""
+        """Return the verdict and what changed most, as notebooks show them."""
         from nsightlens.views.html_table import escaped, html_table
 
         said = "".join(f"<p>{escaped(line)}</p>" for line in self._said)
-        return said + "".join(html_table(table, _ROWS) for table in (
-            self["waterfall"].select(_PARTS), self["differences"].select(_SHOWN)) if table.num_rows)
+        table = next(iter(self.values()))
+        return said + html_table(table.select([name for name in _SHOWN if name in table.column_names]), _ROWS)
 
 
-def of_runs(
-    store: Store, base: str | None = None, other: str | None = None, *, by: str | None = None, per: str = "run",
-    threshold_pct: float = 1.0, on_question: Callable[[int, int, str], None] | None = None, **judging: Any,
-) -> Comparison:
-    """Return what makes two runs hard to compare, where the step time went, and what changed, as rows of these views:
+def of_runs(store: Store, base: str | None = None, other: str | None = None, *, by: str | None = "kernel",
+            on_question: OnQuestion | None = None, time: str | None = None, **judging: Any) -> Comparison:
+    """Return what changed between two runs of a store, as tables: tree (tree_difference), comparability, and differences
+    (run_difference of items; by=None: left out).
 
-    comparability, step (run_difference of whole steps), waterfall (run_waterfall), differences (run_difference of items).
-
-    base, other: may be left out where the store has two runs. by, per, threshold_pct, judging: parameters of those views;
-    without `by`, the waterfall is of families and the items are kernels.
-    on_question: called before each question: how many are answered, of how many, and its view.
+    base, other: may be left out where the store has two runs. judging: parameters of run_difference.
+    on_question: called before each question: how many are answered, of how many, and its name.
     Raises UsageError for runs and parameters that there are not.
     """
-    base, other = run_difference.named(store.sql, base, other)
-    asked = {"base": base, "other": other, "threshold_pct": threshold_pct, **judging}
-    questions: dict[str, tuple[str, dict[str, Any]]] = {
-        "comparability": ("comparability", {"base": base, "other": other}),
-        "step": ("run_difference", {"by": "step", **asked}),
-        "waterfall": ("run_waterfall", {"by": by if by not in (None, "step") else "family", "per": per, **asked}),
-        "differences": ("run_difference", {"by": by or "kernel", **asked}),
-    }
-    found: dict[str, pa.Table] = {}
-    for name, (view, parameters) in questions.items():
-        if on_question:
-            on_question(len(found), len(questions), view)
-        found[name] = store.view(view, **parameters)
-    return Comparison(base, other, by or "kernel", found, threshold_pct)
+    places = [Place(store, run, run) for run in _runs.named(store.sql, base, other)]
+    return of_places(places, by=by, on_question=on_question, time=time, **judging)
+
+
+def of_places(places: Sequence[Place], *, by: str | None = None, on_question: OnQuestion | None = None,
+              time: str | None = None, **judging: Any) -> Comparison:
+    """Return what changed between runs, of one store or of several; of more than two: their step times and trees.
+
+    by: differences of items (one store and two runs only). Raises UsageError as of_runs.
+    """
+    asked = on_question or (lambda *_: None)
+    if time not in (None, *_runs.TIMELINE):
+        raise not_a_choice(None, "time", time, _runs.TIMELINE)
+    asked(0, 3, "trees")
+    runs, names = [place.run for place in places], [place.name for place in places]
+    there = [_compared.tools(place.store.sql, place.run) for place in places]
+    if len(places) == 2 and not any(there) and (compared := _of_counters(places)):
+        return compared
+    tool = _compared.common_tool(names, there, time)
+    found = difference([_compared.side(place.store.sql, place.run, tool, place.name) for place in places])
+    if len(places) > 2:
+        return Comparison(names, {"tree": tree_difference.series(found)}, difference_words.first(found), found)
+    tables = {"tree": tree_difference.table(found)}
+    asked(1, 3, "comparability")
+    tables["comparability"] = _comparability(places, found)
+    if by and places[0].store is places[1].store:
+        asked(2, 3, "run_difference")
+        tables["differences"] = places[0].store.view("run_difference", base=runs[0], other=runs[1], by=by, time=tool, **judging)
+    elif by and judging:
+        raise UsageError("items are compared between two runs of one store", subject="by", value=by)
+    return Comparison(names, tables, difference_words.first(found), found)
+
+
+def _of_counters(places: Sequence[Place]) -> Comparison | None:
+    """Return the kernels of two runs that only ncu measured, compared; None where ncu measured none of one."""
+    base, other = (counter_difference.counted(place.store.sql, place.run) for place in places)
+    if not base or not other:
+        return None
+    found, runs = counter_difference.pairs(base, other), (places[0].name, places[1].name)
+    tables = {"counters": tree_difference.counters(found, runs), "comparability": _comparability(places, None)}
+    return Comparison(runs, tables, counter_difference.sentence(found, runs))
+
+
+def _comparability(places: Sequence[Place], found: Difference | None) -> pa.Table:
+    """Return what was the same and what differed: what the view comparability asks, then what was recorded of the work."""
+    values: dict[tuple[str, str], list[str | None]] = {}
+    for at, place in enumerate(places):
+        for row in place.store.view("comparability", base=place.run, other=place.run).to_pylist():
+            values.setdefault((row["property"], row["tool"]), [None, None])[at] = row["base_value"]
+    if found:
+        values |= {(name, found.sides[0].tool): [base, other] for name, base, other in properties(found)}
+    rows = [{"property": name, "tool": tool, "base_value": base, "other_value": other,
+             "same": None if base is None and other is None else base == other} for (name, tool), (base, other) in values.items()]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: (row["same"] is None, row["same"] or False)), schema=_PROPERTIES)

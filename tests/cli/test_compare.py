@@ -9,7 +9,6 @@ import shlex
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -17,10 +16,7 @@ import nsightlens as nl
 from nsightlens.cli.compare import command
 from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.pages import runs_page
-from nsightlens.pages.page import Renderer, page_width
 from nsightlens.pages.ranks_page import _as_late
-from nsightlens.pages.section import NAME
 from tests.captures import kineto
 from tests.fixtures.simulated_run import FIXTURES
 from tests.places import ROOT
@@ -190,34 +186,39 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
-def test_the_page_of_two_runs_names_what_changed(two: Path) -> None:
-    done = CliRunner().invoke(command, ["runs", "before", "after", "--by", "key", "--store", str(two)], env={"COLUMNS": "100"})
+def said(*arguments: object, width: int = 160) -> str:
+    """Return what compare prints, spaces apart."""
+    done = CliRunner().invoke(command, list(map(str, arguments)), env={"COLUMNS": str(width)})
     assert done.exit_code == 0, done.output
-    assert "node-before" in done.stdout and "node-after" in done.stdout
-    assert " ".join(done.stdout.split()).startswith(
-        "Undecided whether after differs from before, as one recording of each does not show how they vary; "
-        "of 2 kernels in these two, 1 is longer. Comparable?")
-    line = [line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"]][-1]
-    assert "+2.000 µs" in line and "+18." in line and line.endswith("longer")
-    assert all(line.endswith("these two") for line in done.stdout.splitlines() if line.split()[:2] == ["key", "base"])
-    assert "1 without a clear difference beyond 1 %." in done.stdout
-    assert "Whether the runs differ is undecided: one recording of each" in done.stdout
+    return " ".join(done.stdout.split())
 
 
-def test_one_recording_of_each_the_page_says_how_to_add_another(tmp_path: Path) -> None:
+def test_the_difference_comes_first_and_nothing_is_undecided(two: Path) -> None:
+    page = said("runs", "before", "after", "--store", two)
+    assert page.startswith("First to last GPU work takes "), page
+    assert "Undecided" not in page and "undecided" not in page
+    assert "node-before" in page and "node-after" in page, "their hosts differ"
+    assert f"To add one: nsightlens ingest AGAIN --run NAME --store {two}" in page
+    assert said("before", "after", "--store", two) == page, "the command's name may be left out"
+    assert said("after", "before", "--store", two) == said("--store", two), "the two runs of the store"
+
+
+def test_items_are_listed_where_they_are_asked_for(two: Path) -> None:
+    page = CliRunner().invoke(command, ["before", "after", "--by", "key", "--store", str(two)], env={"COLUMNS": "100"}).stdout
+    line = [line for line in page.splitlines() if line.split()[:1] == ["gemm"]][-1]
+    assert "What changed, by key" in page and "+2.000 µs" in line
+
+
+def test_with_another_recording_the_page_says_what_they_vary_by(tmp_path: Path) -> None:
     store = tmp_path / "store"
     for number, run in enumerate(("before", "after")):
         kineto(tmp_path / run / "rank0.json", [("gemm", 1000.0 * k, 10.0 + k % 3) for k in range(100)], pid=number)
-    kineto(tmp_path / "again" / "rank0.json", [("gemm", 60e6 + 1000.0 * k, 10.0 + k % 3) for k in range(100)], pid=2)
+    kineto(tmp_path / "again" / "rank0.json", [("gemm", 60e6 + 1000.0 * k, 10.0 + k % 3) for k in range(101)], pid=2)
     nl.ingest([tmp_path / "before", tmp_path / "after"], store=store, jobs=1).close()
-
-    def said() -> str:
-        done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(store)], env={"COLUMNS": "100"})
-        return " ".join(done.stdout.split())
-
-    assert f"To add one, capture the run again: nsightlens ingest AGAIN --run NAME --store {store}" in said()
+    assert "One recording of each" in said("before", "after", "--store", store)
     nl.ingest(tmp_path / "again", store=store, run="before", jobs=1).close()
-    assert "2 and 1 recordings" in said() and "To add one" not in said()
+    page = said("before", "after", "--store", store)
+    assert "2 and 1 recordings: the difference " in page and "95 % interval" in page and "To add one" not in page
 
 
 def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> None:
@@ -225,97 +226,85 @@ def test_the_rest_of_the_changes_has_a_command_that_works(tmp_path: Path) -> Non
         launches = [(f"kernel_{i}", 1000.0 * (20 * k + i), duration) for k in range(40) for i in range(14)]
         kineto(tmp_path / run / "rank0.json", launches)
     nl.ingest([tmp_path / run for run in ("be fore", "after", "third")], store=tmp_path / "store", jobs=1).close()
-    done = CliRunner().invoke(command, ["runs", "be fore", "after", "--by", "key", "--store", str(tmp_path / "store")],
-                              env={"COLUMNS": "160"})
-    more = " ".join(done.stdout.split()).partition("2 more: ")[2].partition("nsightlens show ")[2]
+    page = said("runs", "be fore", "after", "--by", "key", "--store", tmp_path / "store")
     store = str(tmp_path / "store")
-    words = shlex.split(more.partition(store)[0] + store)
+    words = shlex.split(page.partition("2 more: ")[2].partition("nsightlens show ")[2].partition(store)[0] + store)
     assert words == ["run_difference", "by=key", "base=be fore", "other=after", "--store", store]
     shown = CliRunner().invoke(show, [*words, "--format", "csv"])
     assert shown.exit_code == 0 and len(shown.stdout.splitlines()) == 15
 
 
-def test_of_two_programs_the_page_says_so_first_and_lists_nothing(tmp_path: Path) -> None:
+def test_of_two_programs_the_page_says_so_first_and_lists_no_kernels(tmp_path: Path) -> None:
     for number, (run, names) in enumerate({"solver": ("stencil", "halo"), "train": ("gemm",), "again": ("gemm", "halo")}.items()):
         launches = [(name, 1000.0 * (3 * k + at), 10.0) for k in range(40) for at, name in enumerate(names)]
         kineto(tmp_path / run / "rank0.json", launches, pid=number)
     store = tmp_path / "store"
     nl.ingest([tmp_path / "solver", tmp_path / "train", tmp_path / "again"], store=store, jobs=1).close()
-
-    def said(*arguments: str) -> str:
-        done = CliRunner().invoke(command, ["runs", *arguments, "--store", str(store)], env={"COLUMNS": "160"})
-        assert done.exit_code == 0, done.output
-        return " ".join(done.stdout.split())
-
-    apart = said("solver", "train")
+    apart = said("solver", "train", "--store", store)
     assert apart.startswith("No kernel is in both runs: solver has 2, train 1. They look like different programs"), apart
-    assert "Shares of the captured time" in apart and "How these two recordings differ" not in apart
-    for kind in ("kernel", "family"):
-        words = f"nsightlens show run_difference by={kind} base=solver other=train --store {store}"
-        assert words in apart
-        shown = CliRunner().invoke(show, words.split()[2:])
-        assert shown.exit_code == 0 and ("stencil" if kind == "kernel" else "gemm") in shown.output
-    assert said("solver", "train", "--by", "key").startswith("No kernel is in both runs")
-    assert "is in both" not in said("solver", "train", "--by", "step"), "no item is compared"
-    assert "is in both" not in said("solver", "train", "--by", "op"), "no operator is known in either"
-    shared = said("solver", "again")
-    assert shared.startswith("Undecided whether again differs from solver, as") and "How these two recordings differ" in shared
+    assert "Where the time went" in apart and " Kernels " not in apart
+    assert "is in both" not in said("solver", "again", "--store", store)
     assert nl.compare(nl.open(store), "solver", "train").verdict[0].startswith("No kernel is in both runs: solver has 2, train 1")
 
 
 def test_two_runs_as_data(two: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--by", "key", "--store", str(two), "--format", "json"])
     tables = json.loads(done.stdout)["tables"]
-    assert list(tables) == ["comparability", "step", "waterfall", "differences"]
-    assert {row["item"]: (row["verdict"], row["in_recordings"]) for row in tables["differences"]} == {
-        "gemm": ("undecided", "longer"), "same": ("undecided", "alike")}
-    assert {row["unit"] for row in tables["waterfall"]} == {"of the capture"} and tables["step"] == []
-    done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two), "--format", "csv"])
-    assert done.stdout.startswith("item,kernel_key,") and len(done.stdout.splitlines()) == 201, "a kernel per grid"
+    assert list(tables) == ["tree", "comparability", "differences"]
+    assert {row["item"]: row["verdict"] for row in tables["differences"]} == {"gemm": "undecided", "same": "undecided"}
+    whole = tables["tree"][0]
+    assert sum(row["difference_ns"] for row in tables["tree"] if row["parent_index"] == 0) == whole["difference_ns"]
+    done = CliRunner().invoke(command, ["before", "after", "--store", str(two), "--format", "csv"])
+    assert done.stdout.startswith("base_run,other_run,tool,unit,row_index,parent_index,depth,node,")
 
 
-def test_two_runs_without_steps_are_compared_by_share(two: Path) -> None:
-    done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two)], env={"COLUMNS": "100"})
-    assert "Shares of the captured time, by family" in done.stdout and "not step times" in " ".join(done.stdout.split())
-    assert re.search(r"GPU idle in all: from [\d.]+ % to [\d.]+ %\.", done.stdout)
-    assert "Step time" not in done.stdout and "Kineto slows the host" in done.stdout
-    line = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["gemm"])
-    assert re.search(r" [\d.]+ % +[\d.]+ % +\+[\d.]+ +│", line), line
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_page_fits(two: Path, width: int) -> None:
+    with recorded() as made:
+        done = CliRunner().invoke(command, ["before", "after", "--store", str(two)], env={"COLUMNS": str(width)})
+    assert not too_long(done.stdout.splitlines(), width, made)
 
 
-def waterfall_row(kind: str, item: str, difference: int, verdict: str = "undecided") -> dict[str, object]:
-    return {"kind": kind, "item": item, "base_ns": 47_380_000, "other_ns": 47_380_000 + difference, "base_pct": 50.0,
-            "other_pct": 50.0, "difference_ns": difference, "difference_pct": 0.0, "change_ns": 12_000_000, "rank": None,
-            "tool": "nsys", "base_steps": 9, "other_steps": 9, "base_ranks": 2, "other_ranks": 2, "base_recordings": 3,
-            "other_recordings": 3, "base_total_ns": 94_760_000, "other_total_ns": 106_760_000, "excluded_ranks": None,
-            "verdict": verdict, "in_recordings": None}
+def test_captures_need_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also two files of one folder, and a file against itself."""
+    monkeypatch.chdir(tmp_path)
+    for name, length in (("before", 10.0), ("after", 20.0)):
+        kineto(tmp_path / "runs" / f"{name}.json", [("gemm", 1000.0 * k, length) for k in range(100)])
+    page = said("runs/before.json", "runs/after.json")
+    assert "computing 2.000 instead of 1.000 ms" in page and " before after difference" in page
+    assert not list(tmp_path.glob("nsightlens*")), "nothing is left behind"
+    assert "in both; no part of it changed." in said("runs/before.json", "runs/before.json")
+    assert isinstance(CliRunner().invoke(command, ["runs/before.json"]).exception, UsageError)
+    missing = CliRunner().invoke(command, ["runs/before.json", "runs/nothing.json"]).exception
+    assert isinstance(missing, UsageError) and str(missing).startswith("runs/nothing.json: no such file")
 
 
-@pytest.mark.parametrize(("width", "half"), [(80, 0), (84, 4), (100, 8), (200, 8)])
-def test_the_bar_gives_way_to_names_and_verdicts(monkeypatch: pytest.MonkeyPatch, width: int, half: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    section = runs_page.waterfall([waterfall_row("idle", "communication calls", 16_000_000, "slower"),
-                                   waterfall_row("compute", "gemm", -4_000_000)], "family")
-    drawn = map(click.unstyle, Renderer(width=page_width()).drawn([section]))
-    first, second = (line for line in drawn if " ms" in line and line[2:6] in ("idle", "gemm"))
-    assert first.startswith("  idle, host: communication calls  47.38 ms") and first.endswith("slower")
-    assert first.count("█") == half and ("│" in second) == bool(half)
+def test_stores_are_compared_with_captures(two: Path, tmp_path: Path) -> None:
+    for name, length in (("before", 10.0), ("after", 20.0)):
+        kineto(tmp_path / f"{name}.json", [("gemm", 1000.0 * k, length) for k in range(100)])
+        nl.ingest(tmp_path / f"{name}.json", store=tmp_path / f"{name}-store", jobs=1).close()
+    for after in ("after.json", "after-store"):
+        assert "computing 2.000 instead of 1.000 ms" in said(tmp_path / "before-store", tmp_path / after)
+    several = CliRunner().invoke(command, [str(two), str(tmp_path / "after.json")]).exception
+    assert isinstance(several, UsageError) and "has 2 runs (after, before)" in str(several)
 
 
-def test_a_name_is_recognised_at_80_columns() -> None:
-    name = "x" * NAME
-    row = {"item": name, "base_ns": 47_380_000, "other_ns": 48_380_000, "difference_ns": 1_000_000, "low_ns": 900_000,
-           "high_ns": 1_100_000, "change_pct": 2.1, "verdict": "slower", "in_recordings": None, "base_recordings": 3,
-           "other_recordings": 3, "base_replicates": 9, "other_replicates": 9, "tool": "nsys", "unit": "per step"}
-    drawn = map(click.unstyle, Renderer(width=80).drawn(runs_page.changes([row], "kernel", "base", "other", 1.0)))
-    line = next(line for line in drawn if name in line)
-    assert "+1.000 ms" in line and "+2.1 %" in line and line.endswith("slower")
+def test_more_than_two_runs_have_their_trees_side_by_side(two: Path, tmp_path: Path) -> None:
+    kineto(tmp_path / "last.json", [("gemm", 1000.0 * k, 30.0) for k in range(100)], rank=0)
+    nl.ingest(tmp_path / "last.json", store=(store := tmp_path / "store"), run="last", jobs=1).close()
+    for run in ("first", "middle"):
+        nl.ingest(two.parent / "before", store=store, run=run, jobs=1).close()
+    page = said("first", "middle", "last", "--store", store)
+    assert re.match(r"First to last GPU work takes .* in first, .* in middle, .* in last\. last against first: ", page), page
+    assert "first middle last last - first" in page
+    done = CliRunner().invoke(command, ["first", "middle", "last", "--store", str(store), "-f", "json"])
+    assert {row["run"] for row in json.loads(done.stdout)["tables"]["tree"]} == {"first", "middle", "last"}
 
 
 def test_the_waterfall_is_drawn(two: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["runs", "before", "after", "--store", str(two), "-o", str(tmp_path / "x.svg")])
     assert done.exit_code == 0 and "before to after, kineto" in (tmp_path / "x.svg").read_text()
-    assert "Shares of the captured time, by family" in done.stdout, "the page stands beside the picture"
+    assert "Where the time went" in done.stdout, "the page stands beside the picture"
 
 
 def test_what_sidecars_tell_is_compared(tmp_path: Path) -> None:
@@ -324,28 +313,23 @@ def test_what_sidecars_tell_is_compared(tmp_path: Path) -> None:
         told = {"run": run, "command": ["train.py", "--batch", str(batch)], "driver_version": "550.1"}
         (tmp_path / run / "rank0.run.json").write_text(json.dumps(told))
     nl.ingest([tmp_path / "before", tmp_path / "after"], store=tmp_path / "store", jobs=1).close()
-    asked = ["runs", "before", "after", "--store", str(tmp_path / "store")]
-    page = CliRunner().invoke(command, asked, env={"COLUMNS": "120"}).stdout
-    assert re.search(r"command +kineto +train.py --batch 32 +train.py --batch 64", page), page
-    assert "driver_version" not in page and "batch size are not known" not in page
+    page = said("before", "after", "--store", tmp_path / "store")
+    assert "command train.py --batch 32 train.py --batch 64" in page, page
+    missing = page.partition("Not recorded, so not compared: ")[2].partition(".")[0]
+    assert "driver" in page.partition("The same: ")[2] and "driver" not in missing and "operators" in missing
 
 
 @pytest.mark.long
-def test_where_the_step_time_went(tmp_path: Path) -> None:
+def test_the_step_of_two_simulated_jobs(tmp_path: Path) -> None:
     generator.make(tmp_path / "base", seed=1, run="base", steps=6, evaluate_after=())
     generator.make(tmp_path / "other", seed=2, run="other", steps=6, evaluate_after=(), late=((3, 1, 40_000_000),))
-    nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store", jobs=1).close()
+    nl.ingest([tmp_path / "base", tmp_path / "other"], store=tmp_path / "store", jobs=1)
     asked = ["runs", "base", "other", "--store", str(tmp_path / "store")]
     with recorded() as made:
         page = CliRunner().invoke(command, asked, env={"COLUMNS": "100"}).stdout
-    tables = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)["tables"]
-    change = tables["waterfall"][0]["change_ns"]
-    assert sum(row["difference_ns"] for row in tables["waterfall"]) == change
-    assert f"sum to {change:+,} ns" in page and "Step time · nsys, 1 recording each, 7 and 7 steps" in page
-    assert tables["step"][0]["difference_ns"] == change
-    ranks = CliRunner().invoke(command, [*asked, "--per", "rank", "--tool", "kineto"], env={"COLUMNS": "100"}).stdout
-    assert ranks.count("Where the step time went of rank ") == 2 and "kineto" in ranks
-    assert not too_long(page.splitlines(), 100, made)
+    assert page.startswith("A step takes ") and not too_long(page.splitlines(), 100, made)
+    tree = json.loads(CliRunner().invoke(command, [*asked, "-f", "json"]).stdout)["tables"]["tree"]
+    assert sum(row["difference_ns"] for row in tree if row["parent_index"] == 0) == tree[0]["difference_ns"] > 0
 
 
 def test_records_of_all_ranks_say_which_to_trace(tmp_path: Path) -> None:

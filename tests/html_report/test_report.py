@@ -221,13 +221,8 @@ def test_a_comparison_says_what_compare_runs_says(tmp_path: Path, monkeypatch: p
         page = report(opened, run="b", base="a").html
     assert facts(page)["runs"] == ["b", "a"] and facts(page)["compared"] == ["a", "b"]
     said = facts(page)["compared_said"]
-    assert said[0].startswith("Undecided whether b is slower or faster than a, as that takes 2 recordings of each; in these")
-    assert any(text.startswith("Runs: undecided. One recording of each") for text in said)
-    printed = run("compare", "runs", "a", "b", "--by", "key", "--store", tmp_path / "store").stdout
-    of_no_store = " ".join(printed.split()).replace(f" --store {tmp_path / 'store'}", "")  # the terminal's commands name it
-    assert [text for text in said if text.rstrip(".") not in of_no_store] == [], "a command alone on its line has no full stop"
-    sides = {line.split()[0]: " ".join(line.split()[-3:]) for line in printed.splitlines() if " only_in_" in line}
-    assert sides == {"only_in_a": "only in base", "only_in_b": "only in other"}
+    printed = " ".join(run("compare", "a", "b", "--store", tmp_path / "store").stdout.split())
+    assert said[0].startswith("A step takes ") and all(text in printed for text in said)
 
 
 @pytest.mark.long

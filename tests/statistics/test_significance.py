@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nsightlens.columns.arrays import Float
-from nsightlens.statistics.significance import Samples, differences, discovery_rates, replicates_needed
-
-
-def samples(values: Float) -> Samples:
-    """Return what the rows of an array are as samples."""
-    count = values.shape[1]
-    variance = values.var(axis=1, ddof=1) if count > 1 else np.full(len(values), np.nan)
-    return Samples(values.mean(axis=1), variance, np.full(len(values), float(count)))
+from nsightlens.statistics.significance import (
+    Samples,
+    differences,
+    discovery_rates,
+    interval_of_means,
+    replicates_needed,
+    samples,
+    smallest_shown,
+)
 
 
 @pytest.mark.parametrize(("one", "other"), [(5, 5), (2, 2), (9, 3), (1, 2), (6, 1)])
@@ -22,7 +22,7 @@ def test_as_scipys_own_tests(one: int, other: int) -> None:
     random = np.random.default_rng(one)
     a, b = random.normal(5, 1, (20, one)), random.normal(6, 3, (20, other))
     found = differences(samples(a), samples(b))
-    expected = stats.ttest_ind(b, a, axis=1, equal_var=min(one, other) < 2)
+    expected = stats.ttest_ind(b, a, axis=1, equal_var=one != other)
     interval = expected.confidence_interval(0.95)
     for mine, theirs in ((found.p, expected.pvalue), (found.low, interval.low), (found.high, interval.high)):
         assert np.allclose(mine, theirs)
@@ -100,3 +100,19 @@ def test_a_change_too_small_to_find_needs_no_number() -> None:
     unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
     assert replicates_needed(unit, unit, np.array([1e-6])) == [None]
     assert replicates_needed(unit, unit, np.array([0.1254, 0.1253])) == [1000, None]
+
+
+def test_the_interval_of_two_lists_is_that_of_their_samples() -> None:
+    one, other = [1.0, 2.0, 4.0], [3.0, 5.0]
+    found = differences(samples([one]), samples([other]))
+    assert interval_of_means(one, other) == (found.low[0], found.high[0])
+    assert interval_of_means([1.0], [2.0]) is None, "one of each does not show how they vary"
+
+
+def test_the_smallest_change_that_would_show_is_one_that_as_many_replicates_need() -> None:
+    one, other = [100.0, 102.0, 98.0], [101.0, 99.0, 103.0]
+    smallest = smallest_shown(one, other, 5)
+    assert smallest is not None
+    for change, needed in ((1.001 * smallest, 5), (0.999 * smallest, 6)):
+        assert replicates_needed(samples([one]), samples([other]), np.array([change])) == [needed]
+    assert smallest_shown([1.0], [2.0, 3.0], 5) is None and smallest_shown([1.0, 1.0], [1.0, 1.0], 5) is None

@@ -84,7 +84,7 @@ CASES: dict[str, tuple[Callable[[str], str], Callable[[str], list[str]]]] = {
         "python", name]),
     "finding": (lambda name: command_of({"run": name, "command": ["show", "idle_causes", "--sort=-x"]}, ["a", name]).shell(),
                 lambda name: ["nsightlens", "show", "idle_causes", *_option("--run", name), "--sort=-x"]),
-    "differences": (lambda name: runs_page._all("op", name, name).shell(),
+    "differences": (lambda name: runs_page.all_of("op", name, name).shell(),
                     lambda name: ["nsightlens", "show", "run_difference", "by=op", f"base={name}", f"other={name}"]),
     "--kernel": (lambda name: between(str(_instead_of_kernel(name, "kernel_view", ["kernel"])), "by name: "),
                  lambda name: ["nsightlens", "show", "kernel_view", f"only_kernel=*{name}*"]),

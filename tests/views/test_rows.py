@@ -27,6 +27,7 @@ ASKED: dict[str, dict[str, object]] = {
     "operator_summary": {"by_shapes": True},  # without, shapes is NULL in every row
     "run_difference": {"base": "base", "other": "fused"},
     "run_waterfall": {"base": "base", "other": "fused"},
+    "tree_difference": {"base": "base", "other": "fused"},
     "run_match": {"base": "direction", "other": "memory"},  # the kernels of both are equal
 }
 """What a view is asked with where its default parameters leave nothing to compare."""

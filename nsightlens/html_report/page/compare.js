@@ -3,8 +3,7 @@
 async function compareTab(place) {
   const [base, other] = FACTS.compared;
   place.append(el("h2", {}, `${clean(base)} → ${clean(other)}`));
-  if (FACTS.compared_said.length) place.append(el("h3", {}, "Step time"),
-    el("ul", {}, FACTS.compared_said.map((text) => el("li", {}, clean(text)))));
+  place.append(...FACTS.compared_said.map((text) => el("p", {}, clean(text))));
   const rows = (await rowsOf("run_waterfall")).filter((row) => row.difference_ns !== null);
   if (rows.length) place.append(...waterfall(rows));
   place.append(...await twoTimelines([base, other]));
