@@ -17,6 +17,7 @@ function scaled(value, units, smallest) {
 }
 
 const duration = (ns) => ns === null ? MISSING : scaled(ns, TIMES, "ns");
+const exact = (ns) => Math.abs(ns) < 1000 ? `${number(ns)} ns` : `${duration(ns)} (${number(ns)} ns)`;
 const size = (bytes) => bytes === null ? MISSING : scaled(bytes, SIZES, "B");
 const rate = (value, unit) => value === null ? MISSING : scaled(value, RATES, "").trimEnd() + unit;
 const share = (pct) => pct === null ? MISSING : `${pct.toFixed(1)} %`;
@@ -33,6 +34,7 @@ const clean = (text) => String(text).replace(/(?! )[\p{C}\p{Z}]/gu, (c) => {
 function cell(column, value) {
   if (value === null || value === undefined) return MISSING;
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (LABELS.has(value)) return clean(LABELS.get(value));
   if (typeof value === "string") return column === "call_site" || column === "call_stack" ? frames(clean(value)) : clean(value);
   if (column.endsWith("bytes_per_s")) return rate(value, "B/s");
   if (column.endsWith("flop_per_s")) return rate(value, "FLOP/s");

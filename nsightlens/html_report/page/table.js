@@ -12,7 +12,8 @@ class Grid {
     this.head = el("tr");
     this.count = el("span", { class: "note" });
     this.more = button("", () => { this.shown *= 4; this.draw(); }, { class: "more" });
-    this.element = el("section", { class: "grid" }, el("h3", {}, title), hint ? el("p", { class: "note" }, hint) : null,
+    const notes = [hint, ignored(name)].filter(Boolean).join("; ");
+    this.element = el("section", { class: "grid" }, el("h3", {}, title), notes ? el("p", { class: "note" }, notes) : null,
       el("p", { class: "tools" }, search("Search", "", (text) => { this.query = text.toLowerCase(); this.draw(); }), this.count,
         el("code", {}, command),
         button("CSV", () => save(`${name}.csv`, "text/csv", csv(this.columns, this.found())),
@@ -69,7 +70,8 @@ class Grid {
       const said = long ? el("span", { class: "clamp" }, text) : text;
       const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
       const kind = long ? (UNBROKEN.test(text) ? "long unbroken" : "long") : null;
-      return el("td", { class: numeric.has(name) ? "n" : kind, title: long ? clean(row[name]) : null }, inside);
+      const whole = long || LABELS.has(row[name]) ? clean(row[name]) : null;
+      return el("td", { class: numeric.has(name) ? "n" : kind, title: whole }, inside);
     });
     return el("tr", {}, cells);
   }
@@ -77,11 +79,24 @@ class Grid {
 
 const HIDDEN = new Set(["run", "tool", "process_id", "window_index", "profile_id"]);
 
+// Rows of one rank, or of none, by several recordings or processes say which one.
+function told(rows) {
+  const groups = grouped(rows, (row) => JSON.stringify([row.run, row.tool, row.rank]));
+  const names = new Map([...groups.values()].flatMap((group) => {
+    const firsts = [...new Map(group.map((row) => [row.process_id ?? row.profile_id, row])).entries()];
+    const others = firsts.map(([, row]) => ({ ...row, rank: null }));
+    return firsts.length > 1 ? firsts.map(([key], place) => [key, whose(others[place], others)]) : [];
+  }));
+  if (!names.size) return rows;
+  return rows.map((row) => ({ recording: names.get(row.process_id ?? row.profile_id) ?? null, ...row }));
+}
+
 // A grid over a table of the page under the filters; `first` columns lead, `skip`, columns of one value and ids are left out.
 async function gridOf(name, title, { first = [], skip = [], sort = "", onRow = null, keep = () => true, order = BEST.timeline,
   hint = "", shown = PAGE } = {}) {
-  const rows = (await rowsOf(name, order)).filter(keep);
-  if (!rows.length) return null;
+  const found = (await rowsOf(name, order)).filter(keep);
+  if (!found.length) return null;
+  const rows = told(found);
   const several = (column) => new Set(rows.map((row) => row[column])).size > 1;
   const known = (column) => rows.some((row) => row[column] !== null && !(column === "clipped_ns"
     && row.clipped_ns === row.total_ns));
