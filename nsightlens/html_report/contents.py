@@ -117,9 +117,9 @@ class Contents:
     def _add_names(self) -> None:
         """Add what kernels are called in narrow places, and the key by which the tree has them."""
         tools = {row["name"]: row["tool"] for row in self.answers["kernel_summary"]}
-        called = labels(tools)
         keys = [kernel_key(name, tool) for name, tool in tools.items()]
-        self._put("names", pack(pa.table({"name": list(tools), "label": [called[name] for name in tools], "key": keys})))
+        called = labels(set(keys))   # of keys, not of names: tools spell a kernel differently
+        self._put("names", pack(pa.table({"name": list(tools), "label": [called[key] for key in keys], "key": keys})))
 
     def _add_steps(self) -> None:
         """Add of each process its middle step, then its longest, then the others while there is room."""

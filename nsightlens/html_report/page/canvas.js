@@ -1,5 +1,7 @@
 // The timeline on its canvas: drag or arrow keys move it, Ctrl and wheel or + and - zoom, a click chooses a slice.
 
+const PAPER = matchMedia("print");
+
 class Timeline {
   constructor(processes, open, onChoose) {
     Object.assign(this, { processes, open, onChoose, found: null, chosen: null });
@@ -15,11 +17,19 @@ class Timeline {
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.draw()).observe(this.element);
+    PAPER.onchange = () => this.print();
+  }
+
+  // Lay out anew for paper, where all lanes are in sight, and back: at once, as the browser does not wait for a frame.
+  print() {
+    this.layOut();
+    this.element.scrollTop = 0;
+    this.drawNow();
   }
 
   layOut() {
     this.lanes = new Lanes(this.processes, this.open);
-    this.height = Math.min(620, this.lanes.height + RULER + 4);
+    this.height = PAPER.matches ? this.lanes.height + RULER + 4 : Math.min(620, this.lanes.height + RULER + 4);
     this.element.style.height = `${this.height + 2}px`;
     this.spacer.style.height = `${Math.max(0, this.lanes.height + RULER - this.height)}px`;
   }

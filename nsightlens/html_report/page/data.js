@@ -17,6 +17,7 @@ function load(name, words) {
 // What stands for a kernel in narrow places, by its name; and its name by its key, as the tree has it.
 const LABELS = new Map();
 const KERNELS = new Map();
+const kernelName = (name) => LABELS.get(name) ?? name;
 // What tells a recording from the others of its run and tool, by its profile_id.
 const RECORDINGS = new Map();
 

@@ -75,7 +75,7 @@ function drawName(context, lane, row, left, y, wide) {
   const pieces = lane.table.value("pieces", row);
   const name = lane.table.value("name", row) ?? (pieces > 1 ? `${number(pieces)} slices` : kind);
   const most = Math.floor((wide - 6) / 5.6);
-  const text = cell("name", name);
+  const text = clean(kernelName(name));
   context.fillText(text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text, left + 3, y + 12);
 }
 

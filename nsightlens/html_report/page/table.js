@@ -1,6 +1,8 @@
 // A table that sorts, searches, shows more on demand, and can be taken along as CSV.
 
 const PAGE = 50;
+const KERNEL_TABLES = new Set(["kernel_summary", "kernel_by_rank", "kernel_by_config", "kernel_view", "operator_kernels",
+  "headroom", "speed_of_light", "true_roofline", "roofline"]);
 const UNBROKEN = /\S{30}/;
 
 class Grid {
@@ -8,6 +10,7 @@ class Grid {
   // onRow: called with the row that was chosen. sort: column, "-" in front where the largest come first. shown: rows at first.
   constructor({ name, title, rows, columns, command, docs = {}, onRow = null, sort = "", hint = "", shown = PAGE }) {
     Object.assign(this, { name, rows, columns, docs, onRow, sort, shown, query: "" });
+    this.namesKernels = new Set(KERNEL_TABLES.has(name) ? ["name", "item"] : []);
     this.body = el("tbody");
     this.head = el("tr");
     this.count = el("span", { class: "note" });
@@ -65,12 +68,12 @@ class Grid {
 
   line(row, numeric) {
     const cells = this.columns.map((name, place) => {
-      const text = cell(name, row[name]);
+      const text = cell(name, this.namesKernels.has(name) ? kernelName(row[name]) : row[name]);
       const long = typeof row[name] === "string" && text.length > 40;
       const said = long ? el("span", { class: "clamp" }, text) : text;
       const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
       const kind = long ? (UNBROKEN.test(text) ? "long unbroken" : "long") : null;
-      const whole = long || LABELS.has(row[name]) ? clean(row[name]) : null;
+      const whole = long || this.namesKernels.has(name) ? clean(row[name]) : null;
       return el("td", { class: numeric.has(name) ? "n" : kind, title: whole }, inside);
     });
     return el("tr", {}, cells);

@@ -96,7 +96,7 @@ function findSlices(text, timeline, results) {
     }).sort((a, b) => b.table.value("duration_ns", b.row) - a.table.value("duration_ns", a.row));
     results.append(el("p", { class: "note", role: "status" }, `${number(hits.length)} slices match; the longest:`),
       el("ol", { class: "hits" }, hits.slice(0, 8).map(({ process, row, table }) => el("li", {},
-        button(`${short(cell("name", table.value("name", row) ?? table.value("op", row)), 90)}, ` +
+        button(`${short(clean(kernelName(table.value("name", row)) ?? table.value("op", row)), 90)}, ` +
           duration(table.value("duration_ns", row)), () => timeline.goTo(process, row), { class: "link" })))));
   }
   timeline.draw();
@@ -113,13 +113,13 @@ function describe(place, chosen, timeline) {
   const { table, row, process } = chosen;
   const call = table.value("launched_by", row);
   const name = table.value("name", row);
-  const facts = { name: LABELS.has(name) ? name : null, kind: KINDS[table.value("kind", row)],
+  const facts = { name: kernelName(name) === name ? null : name, kind: KINDS[table.value("kind", row)],
     start: `${exact(table.value("start_ns", row) - (chosen.step.late ?? 0))} after the step's start`,
     duration: exact(table.value("duration_ns", row)), operator: table.value("op", row),
       shapes: table.value("shapes", row) };
   const pieces = table.value("pieces", row);
   place.replaceChildren(
-    el("h3", {}, pieces > 1 ? `${number(pieces)} short slices, drawn as one` : cell("name", name ?? facts.kind)),
+    el("h3", {}, pieces > 1 ? `${number(pieces)} short slices, drawn as one` : clean(kernelName(name) ?? facts.kind)),
     el("dl", {}, Object.entries(facts).filter(([, text]) => text).map(([name, text]) => [el("dt", {}, name),
       el("dd", {}, clean(text))])),
     ...(call === null ? [] : [button("Go to the call that launched it", () => {

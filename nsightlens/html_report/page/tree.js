@@ -113,7 +113,7 @@ async function timeTree(run) {
       el("table", { class: shown.length > BAR_RANKS ? "matrix" : shown.length ? "ranks" : null },
         el("caption", { class: "hidden" }, title),
         el("thead", {}, el("tr", {}, heads, el("th", { scope: "col", class: "bar" }, shown.length ? "all" : "of the window"),
-          shown.map((tree) => el("th", { scope: "col", class: "bar", title: tree.label }, headOf(tree, shown))),
+          shown.map((tree, place) => el("th", { scope: "col", class: "bar", title: tree.label }, headOf(tree, shown, place))),
           el("th", { scope: "col" }, "behind it"))),
         el("tbody", {}, body))));
 }
@@ -127,8 +127,11 @@ function ofRecorded(parts, whole) {
     `${nodeName(part.path)} ${share(100 * part.ns / (whole - missing))}`).join(", ")}`;
 }
 
-const headOf = (tree, shown) => shown.length > BAR_RANKS && tree.row.rank !== null && tree.label === `rank ${tree.row.rank}`
-  ? String(tree.row.rank) : tree.label;
+// The head of a column: in a matrix the number of every fourth rank, which is as much as there is room for.
+function headOf(tree, shown, place) {
+  if (shown.length <= BAR_RANKS) return tree.label;
+  return place % 4 ? "" : String(tree.row.rank ?? place);
+}
 
 function windowOf(trees) {
   const steps = trees.reduce((sum, tree) => sum + (tree.row.count ?? 0), 0);
