@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
+from nsightlens.views.figures import duration
 from tests.browser.conftest import Opened
 from tests.captures import kineto
 
@@ -109,3 +110,24 @@ def test_paper_holds_the_whole_timeline(visit: Opened, demo: Path) -> None:
     box = "(({width, height, left}) => [left + width <= innerWidth, height])(document.querySelector('canvas.timeline').getBoundingClientRect())"
     seen.until(f"{box}[0] && {box}[1] > 600")
     assert seen.page.evaluate("nsightlensTimeline.height > nsightlensTimeline.lanes.height")
+
+
+def test_an_area_of_the_timeline_is_summed(visit: Opened, demo: Path, demo_store: nl.Store) -> None:
+    """All lanes of the whole step: as many slices of each family, and as long, as the view has."""
+    seen = visit(demo, "tab=timeline&step=2&rank=0&tool=nsys")
+    seen.page.evaluate("nsightlensTimeline.element.scrollIntoView()")
+    box = seen.page.locator("canvas.timeline").bounding_box()
+    seen.page.keyboard.down("Shift")
+    seen.page.mouse.move(box["x"] + 40, box["y"] + 22)
+    seen.page.mouse.down()
+    seen.page.mouse.move(box["x"] + box["width"], box["y"] + box["height"] - 2, steps=4)
+    seen.page.mouse.up()
+    lines = seen.page.locator("aside.details tbody tr").evaluate_all("rows => rows.map(row => [...row.cells].map(c => c.innerText))")
+    kinds = lines[: next(place for place, line in enumerate(lines) if line[0] == "longest")]
+    rows = [row for row in demo_store.view("step_timeline", which_step=2, only_rank=0, only_tool="nsys").to_pylist()
+            if row["kind"] == "kernel" and row["family"] == "collective"]
+    assert ["collective", f"{len(rows):,}", duration(sum(row["duration_ns"] for row in rows))] in kinds
+    assert "busy for" in seen.page.locator("aside.details").inner_text()
+    seen.page.locator("canvas.timeline").focus()
+    seen.page.keyboard.press(" ")
+    assert seen.page.locator("aside.details tbody tr").count() == len(lines)

@@ -15,7 +15,9 @@ async function overviewTab(place) {
       ? "Verdict and findings are of all ranks and steps: no filter applies to them." : "";
     const tree = await timeTree(run) ?? await gridOf("speed_of_light", "Kernels, and what limits them", { sort: "-total_ns",
       first: ["name", "limited_by", "total_ns", "launches", "unit", "unit_pct", "sm_pct", "memory_pct", "dram_pct",
-        "occupancy_pct", "grid", "block"], keep: (row) => row.run === run,
+        "occupancy_pct", "grid", "block"],
+      skip: ["l2_pct", "l1_pct", "tensor_pct", "dram_bytes_per_s", "max_occupancy_pct", "duration_ns", "stall", "stall_pct"],
+      keep: (row) => row.run === run,
       onRow: (row) => change({ tab: "kernels", kernel: row.name }) });
     article.querySelector(".charts").replaceChildren(...[tree].filter(Boolean));
     const steps = (await rowsOf("step_breakdown")).filter((row) => row.run === run && row.step !== null);

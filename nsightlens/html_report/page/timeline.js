@@ -37,9 +37,10 @@ async function timelineOf(shown, isByClock) {
     return { step: { ...step, late }, table: late ? table.with("start_ns", (start) => start + late) : table };
   }));
   const details = el("aside", { class: "details", "aria-live": "polite" },
-    el("p", { class: "note" }, "Click on a slice for its figures."));
+    el("p", { class: "note" }, "Click on a slice for its figures; drag with Shift over an area for its sums."));
   const open = new Set(processes.length < 3 ? processes.keys() : []);
-  const timeline = new Timeline(processes, open, (chosen) => describe(details, chosen, timeline));
+  const timeline = new Timeline(processes, open, (chosen) => describe(details, chosen, timeline),
+    (area) => describeArea(details, area));
   window.nsightlensTimeline = timeline;
   return { processes, timeline, details };
 }
@@ -78,7 +79,9 @@ function controls(offered, wanted, timeline, results, clock) {
     button("−", () => timeline.zoom(1.5), { "aria-label": "Zoom out" }),
       button("+", () => timeline.zoom(0.6), { "aria-label": "Zoom in" }),
     button("Show all", () => timeline.show(0, timeline.lanes.length)),
-    el("span", { class: "note" }, "drag to move, Ctrl and wheel to zoom, a click on a rank opens its threads"));
+    button("Sum", () => timeline.cover([GUTTER, RULER], [timeline.element.clientWidth, timeline.height]),
+      { "aria-label": "Sum what is in view" }),
+    el("span", { class: "note" }, "drag to move, with Shift to sum; Ctrl and wheel to zoom; a click on a rank opens it"));
 }
 
 // Highlight slices whose name or operator has the text, and list the longest.
