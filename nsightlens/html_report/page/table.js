@@ -69,12 +69,11 @@ class Grid {
   line(row, numeric) {
     const cells = this.columns.map((name, place) => {
       const text = cell(name, this.namesKernels.has(name) ? kernelName(row[name]) : row[name]);
-      const long = typeof row[name] === "string" && text.length > 40;
+      const long = typeof row[name] === "string" && (text.length > 40 || this.namesKernels.has(name));
       const said = long ? el("span", { class: "clamp" }, text) : text;
       const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
       const kind = long ? (UNBROKEN.test(text) ? "long unbroken" : "long") : null;
-      const whole = long || this.namesKernels.has(name) ? clean(row[name]) : null;
-      return el("td", { class: numeric.has(name) ? "n" : kind, title: whole }, inside);
+      return el("td", { class: numeric.has(name) ? "n" : kind, title: long ? clean(row[name]) : null }, inside);
     });
     return el("tr", {}, cells);
   }
