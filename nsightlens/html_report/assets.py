@@ -9,13 +9,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from nsightlens.html_report.overview import MOST_FINDINGS
 from nsightlens.terminal.printable import printable
 
-STYLES = ("page", "table", "chart", "print")
+STYLES = ("page", "table", "tree", "chart", "print")
 SCRIPTS = (
     "columns", "figures", "dom", "state", "data", "table", "download", "chart", "bars", "scatter", "lanes", "drawing", "canvas",
-    "overview", "operators", "kernels", "timeline", "ranks", "collectives", "memory", "modules",
-    "roofline",
+    "tree", "overview", "operators", "kernels", "selection", "timeline", "ranks", "collectives", "memory", "modules", "roofline",
     "host", "compare", "captures", "main",
 )
 
@@ -46,7 +46,8 @@ def render(data: dict[str, str], facts: dict[str, Any], overviews: list[Any]) ->
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["printable"] = lambda text: printable(str(text), "\n")
     template = environment.from_string(_text("report.html.j2"))
-    return template.render(style=style(), script=script(), policy=policy(), data=data, facts=_json(facts), overviews=overviews)
+    return template.render(style=style(), script=script(), policy=policy(), data=data, facts=_json(facts), overviews=overviews,
+                           most=MOST_FINDINGS)
 
 
 def _json(value: Any) -> str:

@@ -13,13 +13,16 @@ from nsightlens.html_report import clocks
 from nsightlens.html_report.packing import pack
 from nsightlens.html_report.questions import Question
 from nsightlens.html_report.timeline import FINEST, Step, steps
-from nsightlens.views.palette import CATEGORIES, SLICES
+from nsightlens.names.kernel_names import kernel_key, labels
+from nsightlens.views.node_names import NODE_NAMES
+from nsightlens.views.palette import BRANCHES, CATEGORIES, SLICES
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
-_ANSWERS = ("profile_overview", "diagnostic_summary", "verdict", "findings", "busy_time", "gpu_summary", "step_breakdown")
-"""Views whose rows the static part of the page has too."""
+_ANSWERS = ("profile_overview", "diagnostic_summary", "verdict", "findings", "time_tree", "step_breakdown", "kernel_summary",
+            STEP_DIFFERENCE)
+"""Views whose rows are read here, too: for the static part of the page, and for names."""
 _COARSER = (FINEST, 1000, 250)
 """Stretches per step into which short slices are merged, where all of them are too many."""
 _MOST_STEPS = 64
@@ -51,6 +54,7 @@ class Contents:
         for question in asked:
             if not question.is_long:
                 self._add_table(question)
+        self._add_names()
         self._add_steps()
         for question in asked:
             if question.is_long:
@@ -59,7 +63,7 @@ class Contents:
     def facts(self) -> dict[str, Any]:
         """Return what the script must know beside the tables."""
         return {"tables": self._tables, "steps": self._steps, "left_out": self.left_out, "slices": SLICES,
-                "categories": CATEGORIES}
+                "categories": CATEGORIES, "branches": BRANCHES, "nodes": NODE_NAMES}
 
     def _begin(self, name: str) -> None:
         """Say that the next thing is begun."""
@@ -109,6 +113,13 @@ class Contents:
         self._left -= len(packed)
         self.packed[name] = packed
         return True
+
+    def _add_names(self) -> None:
+        """Add what kernels are called in narrow places, and the key by which the tree has them."""
+        tools = {row["name"]: row["tool"] for row in self.answers["kernel_summary"]}
+        keys = [kernel_key(name, tool) for name, tool in tools.items()]
+        called = labels(set(keys))   # of keys, not of names: tools spell a kernel differently
+        self._put("names", pack(pa.table({"name": list(tools), "label": [called[key] for key in keys], "key": keys})))
 
     def _add_steps(self) -> None:
         """Add of each process its middle step, then its longest, then the others while there is room."""

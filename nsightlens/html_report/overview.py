@@ -1,30 +1,22 @@
-"""The first part of a report, which needs no JavaScript: per run the verdict, its key figures, findings and diagnostics."""
+"""The first part of a report, which needs no JavaScript: per run the verdict, findings, branches of the tree and diagnostics."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nsightlens.terminal.command import Command
-from nsightlens.views.figures import MISSING, duration, number, share, spans
+from nsightlens.views.figures import MISSING, counted, duration, number, share, spans
+from nsightlens.views.node_names import NODE_NAMES
 from nsightlens.views.run_command import command_of
 
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 
-TIMELINE = ("nsys", "kineto")
-"""Tools with a timeline, the least disturbing first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """A figure: its name, its text, what it is of, and the command that prints it."""
-
-    name: str
-    text: str
-    note: str
-    command: Command
+MOST_FINDINGS = 3
+"""Findings that stand above the tree; the others follow below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,11 @@ class Overview:
     run: str
     is_simulated: bool
     verdict: tuple[str, ...]
-    tiles: tuple[Tile, ...]
+    window: str
+    branches: tuple[tuple[str, str, str], ...]
+    """Name, time and share of the window, of those that are not empty."""
+    conditions: tuple[str, ...]
+    """What was not judged."""
     findings: tuple[Card, ...]
     captured: tuple[Row, ...]
     diagnostics: tuple[Row, ...]
@@ -54,8 +50,10 @@ def overview(run: str, answers: Rows) -> Overview:
     mine = {view: [row for row in rows if row.get("run") == run] for view, rows in answers.items()}
     profiles = mine["profile_overview"]
     runs = {row["run"] for row in answers["profile_overview"]}
+    tree = _of_verdict(mine["time_tree"], mine["verdict"])
     return Overview(
-        run, any(row["simulated"] for row in profiles), _verdict(mine["verdict"]), tuple(_tiles(mine)),
+        run, any(row["simulated"] for row in profiles), _verdict(mine["verdict"]), _window(tree), tuple(_branches(tree)),
+        tuple(dict.fromkeys(row["text"] for row in _of_verdict(mine["verdict"], mine["verdict"]) if row["kind"] == "condition")),
         tuple(_card(row, runs) for row in _of_verdict(mine["findings"], mine["verdict"])), tuple(_captured(profiles)),
         tuple(row for row in mine["diagnostic_summary"] if row["severity"] in ("error", "warning")))
 
@@ -66,7 +64,7 @@ def _verdict(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _of_verdict(rows: Sequence[Row], verdicts: Sequence[Row]) -> list[Row]:
-    """Return the findings by the tool whose verdict the page has."""
+    """Return the rows by the tool whose verdict the page has."""
     return [row for row in rows if row["tool"] == next((verdict["tool"] for verdict in verdicts), None)]
 
 
@@ -78,47 +76,25 @@ def _card(row: Row, runs: Collection[str]) -> Card:
     return Card(row, tuple(filter(None, figures)), command_of(row, runs))
 
 
-def best(rows: Sequence[Row], order: Sequence[str] = TIMELINE) -> list[Row]:
-    """Return the rows of the first tool of `order` that has some: figures of two tools are never mixed."""
-    return next((found for tool in order if (found := [row for row in rows if row["tool"] == tool])), [])
+def _window(tree: Sequence[Row]) -> str:
+    """Return what the trees are of: '6 steady steps, 648.1 ms, summed over 2 GPUs or ranks'."""
+    windows = [row for row in tree if row["node"] == "window" and row["depth"] == 0]
+    steps = sum(row["count"] or 0 for row in windows)
+    what = counted(steps, "steady step") if steps and all(row["count"] for row in windows) else "first to last GPU work"
+    over = f", summed over {len(windows)} GPUs or ranks" if len(windows) > 1 else ""
+    return f"{what}, {duration(sum(row['total_ns'] for row in windows))}{over}" if windows else ""
 
 
-def _tiles(mine: Rows) -> list[Tile]:
-    steps = best([row for row in mine["step_breakdown"] if row["step"] is not None])
-    busy = best(mine["busy_time"])
-    tiles = []
-    if steps:
-        tiles.append(Tile("Step", _range([row["step_ns"] for row in steps], duration),
-                          f"shortest to longest of {len(steps)}, {steps[0]['tool']}", Command("show", ("step_breakdown",))))
-    if used := best(mine["gpu_summary"]):
-        covered = "first step's start to last step's end" if steps else "the whole capture"
-        tiles.append(Tile("GPU busy", _range([row["busy_pct"] for row in used], share),
-                          f"{covered} ({_range([row['span_ns'] for row in used], duration)}), {_of(used)}",
-                          Command("show", ("gpu_summary",))))
-    if any(row["communication_ns"] for row in busy):
-        tiles.append(Tile("Exposed communication", _range([row["exposed_communication_ns"] for row in busy], duration),
-                          _of(busy), Command("show", ("busy_time",))))
-    if busy:
-        tiles.append(Tile("GPU idle", _range([row["idle_ns"] for row in busy], duration),
-                          f"first to last GPU work ({_range([row['span_ns'] for row in busy], duration)}), {_of(busy)}",
-                          Command("show", ("busy_time",))))
-    kernels = sum(row["kernels"] or 0 for row in mine["profile_overview"] if row["tool"] == "ncu")
-    if not tiles and kernels:
-        tiles.append(Tile("Kernels with counters", number(kernels), "ncu", Command("show", ("ncu_by_config",))))
-    return tiles
-
-
-def _of(rows: Sequence[Row]) -> str:
-    """Return what a figure is of: 'lowest to highest of 8 GPUs, nsys'."""
-    return f"{f'lowest to highest of {len(rows)} GPUs, ' if len(rows) > 1 else ''}{rows[0]['tool']}"
-
-
-def _range(values: Sequence[Any], text: Any) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
-        return MISSING
-    low, high = text(min(known)), text(max(known))
-    return low if low == high else f"{low} – {high}"
+def _branches(tree: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
+    """Yield name, time and share of each branch over all trees, in their order."""
+    whole = sum(row["total_ns"] for row in tree if row["node"] == "window" and row["depth"] == 0)
+    sums: dict[str, int] = defaultdict(int)
+    for row in tree:
+        if row["depth"] == 1 and row["share_pct"] is not None:
+            sums[row["node"]] += row["total_ns"]
+    for name, ns in sums.items():
+        if ns:
+            yield NODE_NAMES.get(name, name), duration(ns), share(100 * ns / whole)
 
 
 def _captured(profiles: Sequence[Row]) -> list[Row]:

@@ -71,8 +71,10 @@ _DATASHEET = ("datasheet_gpu", "datasheet_peak_flop_per_s", "datasheet_peak_byte
 
 QUESTIONS = (
     Question("profile_overview"), Question("diagnostic_summary"), Question("attribution_coverage"), Question("match_report"),
-    Question("verdict"), Question("time_tree"), Question("findings"), Question("execution_summary"), Question("busy_time"),
-    Question("gpu_summary"),
+    Question("verdict"), Question("time_tree", (
+        "run", "tool", "rank", "profile_id", "process_id", "device_id", "row_index", "parent_index", "depth", "node", "count",
+        "total_ns", "share_pct")),
+    Question("findings"), Question("speed_of_light"), Question("execution_summary"), Question("gpu_summary"),
     Question("step_breakdown"), Question("recommendations"),
     Question("operator_summary"), Question("operator_summary", parameters={"by_shapes": True}, key="operator_shapes"),
     Question("operator_kernels"), Question("operator_call_sites", is_long=True),

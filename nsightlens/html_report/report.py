@@ -87,4 +87,5 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     facts: dict[str, Any] = contents.facts() | {
         "runs": runs or there, "compared": [base, runs[0]] if base else [], "compared_said": said}
     overviews = [overview(name, contents.answers) for name in facts["runs"]]
+    facts["windows"] = {one.run: one.window for one in overviews}
     return Report(render(contents.packed, facts, overviews), tuple(contents.left_out))

@@ -12,9 +12,10 @@ from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.asked import Page, Row, best
 from nsightlens.pages.section import NAME, Section, listed, more, outliers, spread, unmatched
 from nsightlens.pages.tables import Column
-from nsightlens.pages.verdict_page import SAID, told, verdict
+from nsightlens.pages.verdict_page import told, verdict
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, number, share, size, spans
+from nsightlens.views.node_names import NODE_NAMES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,8 +107,8 @@ def bounds(page: Page) -> list[Section]:
     columns = (
         Column("rank", [str(key[0]) for key in shown], 9),
         Column("window", [duration(trees[key]["window"]["total_ns"]) for key in shown], 7),
-        *(Column(SAID.get(branch, branch), [share(trees[key][branch]["share_pct"]) for key in shown], 8) for branch in named),
-        Column("idle, mostly", [SAID.get(causes.get(key, ""), causes.get(key, "")) for key in shown], 6, text=True),
+        *(Column(NODE_NAMES.get(branch, branch), [share(trees[key][branch]["share_pct"]) for key in shown], 8) for branch in named),
+        Column("idle, mostly", [NODE_NAMES.get(causes.get(key, ""), causes.get(key, "")) for key in shown], 6, text=True),
         Column("start-up", [duration(trees[key]["start-up"]["total_ns"]) for key in shown], 4),
     )
     return [*verdict(page)[:1], Section("Where the time of each rank went", page.note("time_tree", *tools), columns,

@@ -11,6 +11,7 @@ from nsightlens.pages.asked import Page, Row
 from nsightlens.pages.section import PARAGRAPH, Section, listed, some
 from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share
+from nsightlens.views.node_names import NODE_NAMES
 from nsightlens.views.run_command import command_of
 
 _Line = tuple[str, int, int, float | None, int | None]
@@ -19,8 +20,6 @@ _LEAVES, _DEEP = 3, 2
 """Leaves of a branch that are shown, and names of a leaf."""
 _WORTH_PCT = 1
 _LINES = 20
-SAID = {"communication": "exposed communication", "copies": "exposed copies", "waiting": "waiting in calls",
-         "unknown": "outside of recorded calls", "MPI": "MPI or NCCL calls"}
 
 
 def told(asked: Page) -> list[Row]:
@@ -55,7 +54,7 @@ def tree(asked: Page) -> list[Section]:
         return [Section(lines=failed)] if failed else []
     shown = list(_labelled(list(_shown(rows))[:_LINES]))
     columns = (
-        Column("part", ["  " * depth + SAID.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
+        Column("part", ["  " * depth + NODE_NAMES.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
         Column("time", [duration(ns) for _, _, ns, _, _ in shown], 8),
         Column("share", [share(pct) for _, _, _, pct, _ in shown], 7),
         Column("count", [number(count) for *_, count in shown], 2),

@@ -10,6 +10,8 @@ FAMILIES = {"gemm": BLUE, "convolution": SKY, "attention": PURPLE, "normalizatio
 CATEGORIES = {"kernel": BLUE, "memcpy": SKY, "memset": GREEN, "communication": ORANGE, "runtime": AMBER, "data_loader": PURPLE,
               "cpu_exec": YELLOW, "other": PALE}
 """Of `step_breakdown`, in its order of priority, GPU first."""
+BRANCHES = {"computing": BLUE, "communication": ORANGE, "copies": SKY, "idle": AMBER, "not recorded": GREY}
+"""Of `time_tree`."""
 SLICES = {**FAMILIES, "graph, kernels unknown": "#1A1A1A", "API call": "#F5CFA0", "operator": "#C4DCEE", "module": "#BFE5D6",
           "annotation": "#EAD0E0"}
 """What lies on a timeline: the GPU's work in full colours, what the CPU did in pale ones."""

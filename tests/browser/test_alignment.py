@@ -35,7 +35,7 @@ def test_ranks_are_aligned_by_step_or_by_clock(visit: Opened, tmp_path: Path) ->
     assert "align=clock" in seen.page.url
     seen.page.get_by_label("Find").fill("nccl")
     seen.page.locator("ol.hits button").first.click()
-    assert "5,000 ns after the step's start" in seen.page.locator("aside.details").inner_text(), "from its own step's start"
+    assert "(5,000 ns) after the step's start" in seen.page.locator("aside.details").inner_text(), "from its own step's start"
 
 
 def test_one_rank_has_nothing_to_align(visit: Opened, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ FINDING: dict[str, Any] = {
     "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": None, "what": "it waits", "action": "wait less",
     "against": None, "confidence": "high", "command": ["show", "cuda_api_summary"]}
 NONE: dict[str, list[dict[str, Any]]] = {
-    "profile_overview": [], "diagnostic_summary": [], "verdict": [], "findings": [], "busy_time": [],
-    "gpu_summary": [], "step_breakdown": []}
+    "profile_overview": [], "diagnostic_summary": [], "verdict": [], "findings": [], "time_tree": [],
+    "step_breakdown": []}
 
 
 def test_the_verdict_is_that_of_the_first_tool() -> None:
@@ -43,36 +43,33 @@ def _profile(run: str) -> dict[str, Any]:
     return {"run": run, "simulated": False, "tool": None}
 
 
-def test_tiles_are_of_one_tool_and_range_over_its_gpus() -> None:
-    gpu = {"run": "r", "tool": "kineto", "communication_ns": 9, "exposed_communication_ns": 2_000_000, "idle_ns": 1000,
-           "span_ns": 9_000_000}
-    rows = [gpu, gpu | {"exposed_communication_ns": 5_000_000}]
-    used = [{"run": "r", "tool": tool, "busy_pct": pct, "span_ns": 8_000_000}
-            for tool, pct in (("kineto", 50.0), ("kineto", 75.5), ("nsys", 99.0))]
-    steps = [{"run": "r", "tool": tool, "step": 1, "step_ns": ns} for tool, ns in (("kineto", 7_000_000), ("kineto", 9_000_000))]
-    tiles = {tile.name: tile for tile in overview(
-        "r", NONE | {"busy_time": rows, "gpu_summary": used[:2], "step_breakdown": steps}).tiles}
-    assert tiles["Step"].text == "7.000 ms – 9.000 ms" and tiles["GPU busy"].text == "50.0 % – 75.5 %"
-    assert tiles["Exposed communication"].text == "2.000 ms – 5.000 ms" and tiles["GPU idle"].text == "1.000 µs"
-    assert {tile.name: tile.text for tile in overview("r", NONE | {"gpu_summary": used}).tiles}["GPU busy"] == "99.0 %"
+def _tree(rank: int, whole: int, steps: int | None, **branches: int) -> list[dict[str, Any]]:
+    row = {"run": "r", "tool": "nsys", "rank": rank}
+    parts = [row | {"depth": 1, "node": name, "count": None, "total_ns": ns, "share_pct": 100 * ns / whole}
+             for name, ns in branches.items()]
+    before = row | {"depth": 0, "node": "start-up", "count": None, "total_ns": 7_000_000, "share_pct": None}
+    leaf = row | {"depth": 1, "node": "unknown", "count": 1, "total_ns": 7_000_000, "share_pct": None}
+    return [row | {"depth": 0, "node": "window", "count": steps, "total_ns": whole, "share_pct": 100.0}, *parts, before, leaf]
 
 
-def test_each_figure_names_the_time_that_it_is_of() -> None:
-    """The verdict, and so "GPU busy", are of the whole capture or its steps; idle time between kernels is not."""
-    used = {"run": "r", "tool": "nsys", "busy_pct": 49.1, "span_ns": 618_400_000}
-    busy = {"run": "r", "tool": "nsys", "communication_ns": 0, "idle_ns": 38_610_000, "span_ns": 342_400_000}
-    step = {"run": "r", "tool": "nsys", "step": None, "step_ns": 618_400_000}
-    answers = NONE | {"busy_time": [busy], "gpu_summary": [used], "step_breakdown": [step]}
-    assert [(tile.name, tile.text, tile.note) for tile in overview("r", answers).tiles] == [
-        ("GPU busy", "49.1 %", "the whole capture (618.4 ms), nsys"),
-        ("GPU idle", "38.61 ms", "first to last GPU work (342.4 ms), nsys")]
-    stepped = overview("r", answers | {"step_breakdown": [step | {"step": 3}]}).tiles
-    assert stepped[1].note == "first step's start to last step's end (618.4 ms), nsys"
+def test_branches_are_those_of_all_trees_and_sum_to_the_window() -> None:
+    """Start-up lies before the window, and its leaves are no branches."""
+    verdict = {"run": "r", "tool": "nsys", "kind": "verdict", "text": "computing"}
+    rows = [*_tree(0, 6_000_000, 3, computing=5_000_000, idle=1_000_000), *_tree(1, 2_000_000, 3, computing=2_000_000, idle=0)]
+    other = [row | {"tool": "kineto"} for row in rows]
+    found = overview("r", NONE | {"verdict": [verdict], "time_tree": [*other, *rows]})
+    assert found.window == "6 steady steps, 8.000 ms, summed over 2 GPUs or ranks"
+    assert found.branches == (("computing", "7.000 ms", "87.5 %"), ("idle", "1.000 ms", "12.5 %"))
 
 
-def test_without_communication_or_steps_there_is_no_tile_for_them() -> None:
-    gpu = {"run": "r", "tool": "nsys", "communication_ns": 0, "exposed_communication_ns": 0, "idle_ns": 5, "span_ns": 9}
-    used = {"run": "r", "tool": "nsys", "busy_pct": 50.0, "span_ns": 9}
-    step = {"run": "r", "tool": "nsys", "step": None, "step_ns": 5}
-    found = overview("r", NONE | {"busy_time": [gpu], "gpu_summary": [used], "step_breakdown": [step]})
-    assert [tile.name for tile in found.tiles] == ["GPU busy", "GPU idle"]
+def test_without_steps_the_window_is_that_of_the_gpu_work() -> None:
+    verdict = {"run": "r", "tool": "nsys", "kind": "verdict", "text": "computing"}
+    found = overview("r", NONE | {"verdict": [verdict], "time_tree": _tree(0, 6_000_000, None, computing=6_000_000)})
+    assert found.window == "first to last GPU work, 6.000 ms"
+    assert overview("r", NONE).branches == () and overview("r", NONE).window == ""
+
+
+def test_what_was_not_judged_is_said_once() -> None:
+    rows = [{"run": "r", "tool": "nsys", "kind": kind, "text": text}
+            for kind, text in (("verdict", "computing"), ("condition", "lost"), ("condition", "lost"))]
+    assert overview("r", NONE | {"verdict": rows}).conditions == ("lost",)

@@ -72,7 +72,7 @@ def test_the_first_part_needs_no_script(page: str) -> None:
     static = page[: page.index('<script type="application/json"')]
     assert "simulated: no figure here was measured on a GPU" in static
     assert "computing takes 75.6 %" in static and "nsightlens show memory_op_summary" in static
-    for title in ("Step", "GPU busy", "Exposed communication", "GPU idle", "Findings", "Captured", "Diagnostics"):
+    for title in ("Where the time went", "exposed copies", "Findings", "Captured", "Diagnostics"):
         assert title in static
 
 

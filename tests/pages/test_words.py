@@ -36,7 +36,7 @@ def _changed(sentence: str | None) -> str | None:
 
 def test_a_report_keeps_its_findings_and_their_commands() -> None:
     answers: dict[str, list[dict[str, Any]]] = {name: [] for name in (
-        "profile_overview", "diagnostic_summary", "busy_time", "gpu_summary", "step_breakdown", "verdict")}
+        "profile_overview", "diagnostic_summary", "time_tree", "step_breakdown", "verdict")}
     bounds = {"run": "r", "tool": "nsys", "kind": "verdict", "text": "Of 2.000 s, computing takes 80.0 %."}
     ours, theirs = (overview("r", answers | {
         "findings": [row | {name: said(row[name]) for name in SENTENCES} for row in ROWS],

@@ -1,10 +1,13 @@
 // The timeline on its canvas: drag or arrow keys move it, Ctrl and wheel or + and - zoom, a click chooses a slice.
 
+const PAPER = matchMedia("print");
+
 class Timeline {
-  constructor(processes, open, onChoose) {
-    Object.assign(this, { processes, open, onChoose, found: null, chosen: null });
+  constructor(processes, open, onChoose, onArea) {
+    Object.assign(this, { processes, open, onChoose, onArea, found: null, chosen: null, area: null });
     this.canvas = el("canvas", { tabindex: 0, role: "application", class: "timeline",
-      "aria-label": "Timeline: arrow keys move, plus and minus zoom, 0 shows the whole step, Enter opens or closes threads" });
+      "aria-label": "Timeline: arrow keys move, plus and minus zoom, 0 shows the whole step, Enter opens or closes threads, " +
+        "Space sums what is in view" });
     this.spacer = el("div", { class: "spacer" });
     this.element = el("div", { class: "scroller" }, this.canvas, this.spacer);
     this.context = this.canvas.getContext("2d");
@@ -15,11 +18,19 @@ class Timeline {
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.draw()).observe(this.element);
+    PAPER.onchange = () => this.print();
+  }
+
+  // Lay out anew for paper, where all lanes are in sight, and back: at once, as the browser does not wait for a frame.
+  print() {
+    this.layOut();
+    this.element.scrollTop = 0;
+    this.drawNow();
   }
 
   layOut() {
     this.lanes = new Lanes(this.processes, this.open);
-    this.height = Math.min(620, this.lanes.height + RULER + 4);
+    this.height = PAPER.matches ? this.lanes.height + RULER + 4 : Math.min(620, this.lanes.height + RULER + 4);
     this.element.style.height = `${this.height + 2}px`;
     this.spacer.style.height = `${Math.max(0, this.lanes.height + RULER - this.height)}px`;
   }
@@ -44,8 +55,8 @@ class Timeline {
   }
 
   view(width) {
-    const { from, to, found, chosen, height } = this;
-    return { width, height, top: this.element.scrollTop, from, to, found, chosen };
+    const { from, to, found, chosen, height, area } = this;
+    return { width, height, top: this.element.scrollTop, from, to, found, chosen, area };
   }
 
   perPixel() { return (this.to - this.from) / Math.max(1, this.element.clientWidth - GUTTER); }
@@ -75,19 +86,32 @@ class Timeline {
   press(event) {
     const [x, y] = [event.clientX, event.clientY];
     let [last, hasMoved] = [x, false];
+    const box = this.canvas.getBoundingClientRect();
     const move = (next) => {
       hasMoved ||= Math.abs(next.clientX - x) > 3;
-      if (hasMoved) this.pan((last - next.clientX) * this.perPixel());
+      if (hasMoved && event.shiftKey) this.cover([x - box.left, y - box.top], [next.clientX - box.left, next.clientY - box.top]);
+      else if (hasMoved) this.pan((last - next.clientX) * this.perPixel());
       last = next.clientX;
     };
     const release = () => {
       this.canvas.removeEventListener("pointermove", move);
-      const box = this.canvas.getBoundingClientRect();
       if (!hasMoved) this.click(x - box.left, y - box.top);
     };
     this.canvas.setPointerCapture(event.pointerId);
     this.canvas.addEventListener("pointermove", move);
     this.canvas.addEventListener("pointerup", release, { once: true });
+  }
+
+  // Sum what lies between two points: of all lanes that they span, from one time to the other.
+  cover(...points) {
+    const inOrder = (values) => values.sort((a, b) => a - b);
+    const [from, to] = inOrder(points.map(([x]) => this.from + Math.max(0, x - GUTTER) * this.perPixel()));
+    const [top, bottom] = inOrder(points.map(([, y]) => Math.max(0, y - RULER) + this.element.scrollTop));
+    const lanes = this.lanes.items.filter((item) => item.kind === "lane" && item.y + item.height > top && item.y < bottom);
+    this.area = { from, to, top, bottom, lanes };
+    this.chosen = null;
+    this.onArea(this.area);
+    this.draw();
   }
 
   click(x, y) {
@@ -103,12 +127,14 @@ class Timeline {
 
   toggle(process) {
     if (!this.open.delete(process)) this.open.add(process);
+    this.area = null;
     this.layOut();
     this.draw();
   }
 
   choose(chosen) {
     this.chosen = chosen;
+    this.area = null;
     this.onChoose(chosen);
     this.draw();
   }
@@ -130,6 +156,7 @@ class Timeline {
       ArrowLeft: () => this.pan(-length / 5), ArrowRight: () => this.pan(length / 5), a: () => this.pan(-length / 5),
       d: () => this.pan(length / 5), "+": () => this.zoom(0.7), w: () => this.zoom(0.7), "-": () => this.zoom(1.4),
       s: () => this.zoom(1.4), 0: () => this.show(0, this.lanes.length), Enter: () => this.toggle(0),
+      " ": () => this.cover([GUTTER, RULER], [this.element.clientWidth, this.height]),
     };
     if (!acts[event.key]) return;
     event.preventDefault();

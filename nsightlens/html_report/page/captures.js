@@ -12,10 +12,9 @@ async function dataTab(place) {
   for (const [name, title] of [["profile_overview", "Captures"], ["attribution_coverage", "How much was attributed"],
     ["match_report", "Launches matched between the tools"], ["diagnostic_summary", "Diagnostics"]]) {
     if (!isThere(name)) continue;
-    const table = await load(name);
-    const rows = Array.from({ length: table.rows }, (_, row) => table.row(row)).filter((row) => !state.run
-      || row.run === state.run);
-    const columns = table.names.filter((column) => column !== "process_id" && rows.some((row) => row[column] !== null));
+    const rows = await rowsOf(name, []);
+    const columns = (await load(name)).names.filter((column) => column !== "process_id"
+      && rows.some((row) => row[column] !== null));
     place.append(new Grid({ name, title, rows, columns, command: commandOf(name), docs: FACTS.tables[name].docs }).element);
   }
   place.append(el("h3", {}, "Query the store yourself"), SNIPPETS.reduce((list, text) => {

@@ -14,6 +14,68 @@ function load(name, words) {
   return loading.get(name);
 }
 
+// What stands for a kernel in narrow places, by its name; and its name by its key, as the tree has it.
+const LABELS = new Map();
+const KERNELS = new Map();
+const kernelName = (name) => LABELS.get(name) ?? name;
+// What tells a recording from the others of its run and tool, by its profile_id.
+const RECORDINGS = new Map();
+
+async function loadNames() {
+  if (document.getElementById("data-names")) {
+    const table = await load("names");
+    for (let row = 0; row < table.rows; row++) {
+      const { name, label, key } = table.row(row);
+      LABELS.set(name, label);
+      if (!KERNELS.has(key)) KERNELS.set(key, name);
+    }
+  }
+  const groups = grouped(await allRows("profile_overview"), (row) => JSON.stringify([row.run, row.tool]));
+  for (const rows of groups.values()) {
+    const files = apart(rows.map((row) => row.file ?? ""));
+    rows.forEach((row, place) => RECORDINGS.set(row.profile_id, files[place] || `recording ${place + 1}`));
+  }
+}
+
+function grouped(rows, keyOf) {
+  const found = new Map();
+  for (const row of rows) {
+    const key = keyOf(row);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(row);
+  }
+  return found;
+}
+
+// Texts without the words that all of them begin and end with.
+function apart(texts) {
+  if (texts.length < 2) return texts;
+  const words = texts.map((text) => text.match(/[\p{L}\p{N}]+|[^\p{L}\p{N}]+/gu) ?? []);
+  const alike = (place) => words.every((each) => each.at(place) !== undefined && each.at(place) === words[0].at(place));
+  let [head, tail] = [0, 0];
+  while (alike(head)) head++;
+  const room = Math.min(...words.map((each) => each.length)) - head;
+  while (tail < room && alike(-1 - tail)) tail++;
+  return words.map((each) => each.slice(head, each.length - tail).join(""));
+}
+
+// Whose a row is among others: its rank, and its recording or process where others have the same rank; null where it is alone.
+function whose(row, rows) {
+  const recording = (each) => each.profile_id ?? each.process_id?.split(":")[0];
+  const alike = rows.filter((other) => other.run === row.run && other.tool === row.tool && other.rank === row.rank);
+  const isOne = alike.every((other) => recording(other) === recording(row));
+  const which = !isOne ? clean(RECORDINGS.get(recording(row)) ?? "")
+    : alike.some((other) => other.process_id !== row.process_id) ? `process ${row.process_id.split(":").pop()}` : null;
+  return [row.rank === null ? null : `rank ${row.rank}`, which].filter(Boolean).join(", ") || null;
+}
+
+// Which filters are set that a table has no column for, as a note.
+function ignored(name) {
+  const all = [["rank", "rank", "ranks"], ["steps", "step", "steps"]]
+    .filter(([filter, column]) => state[filter] && !(column in FACTS.tables[name].docs)).map(([, , text]) => text);
+  return all.length ? `of all ${all.join(" and ")}: that filter does not apply here` : "";
+}
+
 async function loadStep(step) {
   const words = (await load("words")).columns.get("word").words;
   return load(step.table, words);
@@ -43,7 +105,7 @@ async function allRows(name) {
   return Array.from({ length: table.rows }, (_, row) => table.row(row));
 }
 
-// The numbers of the rows of a table under the filters; without a chosen tool, those of each run's best one.
+// The numbers of the rows of a table under the filters; without a chosen tool, those of each run's best one (order: []: all).
 async function chosen(table, order = BEST.timeline) {
   const ranks = table.has("rank") ? await ranksAsked() : null;
   const steps = table.has("step") ? numbers(state.steps) : null;
@@ -54,7 +116,7 @@ async function chosen(table, order = BEST.timeline) {
     if (steps && !steps.has(table.value("step", row))) continue;
     kept.push(row);
   }
-  return table.has("tool") ? ofTool(table, kept, order) : kept;
+  return table.has("tool") && (order.length || state.tool) ? ofTool(table, kept, order) : kept;
 }
 
 function ofTool(table, rows, order) {

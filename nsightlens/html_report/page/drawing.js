@@ -21,6 +21,7 @@ function drawTimeline(context, view, lanes) {
     else drawLane(context, item, y, view, scale);
   }
   drawArrow(context, view, lanes, scale);
+  drawArea(context, view, scale);
   context.restore();
   drawRuler(context, view, scale);
 }
@@ -75,8 +76,20 @@ function drawName(context, lane, row, left, y, wide) {
   const pieces = lane.table.value("pieces", row);
   const name = lane.table.value("name", row) ?? (pieces > 1 ? `${number(pieces)} slices` : kind);
   const most = Math.floor((wide - 6) / 5.6);
-  const text = clean(name);
+  const text = clean(kernelName(name));
   context.fillText(text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text, left + 3, y + 12);
+}
+
+function drawArea(context, { area, from, top }, scale) {
+  if (!area) return;
+  const box = [GUTTER + (area.from - from) * scale, area.top - top + RULER, (area.to - area.from) * scale,
+    area.bottom - area.top];
+  context.fillStyle = context.strokeStyle = colour("accent");
+  context.globalAlpha = 0.15;
+  context.fillRect(...box);
+  context.globalAlpha = 1;
+  context.lineWidth = 1;
+  context.strokeRect(...box);
 }
 
 // From the call that launched the chosen work to it.

@@ -17,6 +17,7 @@ function scaled(value, units, smallest) {
 }
 
 const duration = (ns) => ns === null ? MISSING : scaled(ns, TIMES, "ns");
+const exact = (ns) => Math.abs(ns) < 1000 ? `${number(ns)} ns` : `${duration(ns)} (${number(ns)} ns)`;
 const size = (bytes) => bytes === null ? MISSING : scaled(bytes, SIZES, "B");
 const rate = (value, unit) => value === null ? MISSING : scaled(value, RATES, "").trimEnd() + unit;
 const share = (pct) => pct === null ? MISSING : `${pct.toFixed(1)} %`;
@@ -29,10 +30,14 @@ const clean = (text) => String(text).replace(/(?! )[\p{C}\p{Z}]/gu, (c) => {
   return CODES[c] ?? `\\${letter}${code.toString(16).padStart(width, "0")}`;
 });
 
+// PyTorch's numbers of kinds of devices that the tables keep as numbers.
+const DEVICE_TYPES = { 6: "hip", 12: "xpu", 13: "mps", 19: "mtia" };
+
 // The text of a cell, by the unit in the column's name.
 function cell(column, value) {
   if (value === null || value === undefined) return MISSING;
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (column === "device_type") return DEVICE_TYPES[value] ?? clean(value);
   if (typeof value === "string") return column === "call_site" || column === "call_stack" ? frames(clean(value)) : clean(value);
   if (column.endsWith("bytes_per_s")) return rate(value, "B/s");
   if (column.endsWith("flop_per_s")) return rate(value, "FLOP/s");

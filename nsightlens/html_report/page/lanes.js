@@ -26,11 +26,11 @@ class Lanes {
 }
 
 function titleOf(step) {
-  const who = step.rank === null ? `process ${step.process ?? ""}` : `rank ${step.rank}`;
+  const who = whose(step, FACTS.steps) ?? "";
   const which = step.step === null ? "whole capture" : `step ${step.step}${step.role ? ` (${step.role})` : ""}`;
   const run = FACTS.runs.length > 1 ? `${clean(step.run)}, ` : "";
   const late = step.late ? `, ${duration(step.late)} after the first` : "";
-  return `${run}${who}, ${step.tool}, ${which}, ${duration(step.step_ns)}${late}`;
+  return `${run}${who ? `${who}, ` : ""}${step.tool}, ${which}, ${duration(step.step_ns)}${late}`;
 }
 
 function lanesOf(step, table) {

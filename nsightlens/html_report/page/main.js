@@ -1,29 +1,35 @@
 // The tabs, the filters, and what happens when either changes.
 
+const CAPTURE = "the whole capture";
+// Name, text, what draws it, whether it has data, and of what time its figures are.
 const TABS = [
   ["overview", "Overview", overviewTab, () => true],
-  ["operators", "Operators", operatorsTab, () => isThere("operator_summary")],
-  ["kernels", "Kernels", kernelsTab, () => isThere("kernel_summary")],
+  ["operators", "Operators", operatorsTab, () => isThere("operator_summary"), CAPTURE],
+  ["kernels", "Kernels", kernelsTab, () => isThere("kernel_summary"), CAPTURE],
   ["timeline", "Timeline", timelineTab, () => FACTS.steps.length > 0],
-  ["ranks", "Ranks", ranksTab, () => isThere("straggler") || isThere("rank_skew")],
-  ["memory", "Memory", memoryTab, () => isThere("memory_curve") || isThere("memory_peak")],
-  ["modules", "Modules", modulesTab, () => isThere("module_summary")],
-  ["roofline", "Roofline", rooflineTab, () => isThere("true_roofline") || isThere("roofline")],
-  ["host", "Host", hostTab, () => HOST.some(([name]) => isThere(name))],
+  ["ranks", "Ranks", ranksTab, () => isThere("straggler") || isThere("rank_skew"),
+    "each step from its own start to its end, and all collectives of the capture"],
+  ["memory", "Memory", memoryTab, () => isThere("memory_curve") || isThere("memory_peak"), CAPTURE],
+  ["modules", "Modules", modulesTab, () => isThere("module_summary"), CAPTURE],
+  ["roofline", "Roofline", rooflineTab, () => isThere("true_roofline") || isThere("roofline"), CAPTURE],
+  ["host", "Host", hostTab, () => HOST.some(([name]) => isThere(name)), CAPTURE],
   ["compare", "Compare", compareTab, () => FACTS.compared.length > 0],
   ["data", "Data", dataTab, () => true],
 ];
 const shownTabs = TABS.filter(([, , , hasData]) => hasData());
 let drawing = 0;
 
-const tabAsked = () => shownTabs.find(([name]) => name === state.tab) ?? shownTabs[0];
+// A report that compares opens with what it was made for.
+const tabAsked = () => shownTabs.find(([name]) => name === state.tab)
+  ?? shownTabs.find(([name]) => name === "compare") ?? shownTabs[0];
 
 function drawTabs() {
   const nav = document.getElementById("tabs");
   const [asked] = tabAsked();
-  nav.replaceChildren(...shownTabs.map(([name, text]) => button(text, () => change({ tab: name }),
-    { role: "tab", id: `tab-${name}`,
-    "aria-selected": String(name === asked), "aria-controls": name, tabindex: name === asked ? 0 : -1 })));
+  if (!nav.children.length) nav.append(...shownTabs.map(([name, text]) => button(text, () => change({ tab: name }),
+    { role: "tab", id: `tab-${name}`, "aria-controls": name })));
+  for (const [name] of shownTabs) filled(document.getElementById(`tab-${name}`),
+    { "aria-selected": String(name === asked), tabindex: name === asked ? 0 : -1 }, []);
 }
 
 document.getElementById("tabs").addEventListener("keydown", (event) => {
@@ -36,7 +42,7 @@ document.getElementById("tabs").addEventListener("keydown", (event) => {
 
 async function drawPage() {
   const mine = ++drawing;
-  const [name, , show] = tabAsked();
+  const [name, , show, , window_] = tabAsked();
   for (const section of document.querySelectorAll("section.tab")) section.hidden = section.id !== name;
   const place = document.getElementById(name);
   if (name === "overview") {
@@ -47,11 +53,26 @@ async function drawPage() {
   place.setAttribute("aria-busy", "true");
   await show(fresh);
   if (mine === drawing) {
+    if (!fresh.querySelector("table, svg, canvas, p")) fresh.append(el("p", { class: "note" }, "Nothing matches the filters."));
+    const judged = Object.values(FACTS.windows).filter(Boolean);
+    if (window_ && judged.length) fresh.prepend(el("p", { class: "note" }, `Of ${window_}.`,
+      judged.length === 1 ? ` The tree on the Overview is of ${judged[0]}.` : " The tree on the Overview is of its own window."));
     place.replaceChildren(fresh);
     place.removeAttribute("aria-busy");
     window.nsightlensTimeline?.draw();
     done(name);
   }
+}
+
+// What tells a control from the others: its kind and its words. Whoever changed it by the keyboard finds the focus there again.
+const wordsOf = (control) => `${control.tagName} ${control.getAttribute("aria-label") ?? (control.closest("label") ?? control)
+  .textContent.replace(/^[▸▾] /, "")}`;
+
+function focusAgain(wanted) {
+  if (!wanted || document.activeElement !== document.body) return;
+  const controls = ":is(button, select, input, canvas)";
+  [...document.querySelectorAll(`#filters ${controls}, section.tab:not([hidden]) ${controls}`)]
+    .find((control) => wordsOf(control) === wanted)?.focus();
 }
 
 function done(name) {
@@ -60,7 +81,7 @@ function done(name) {
 
 async function drawFilters() {
   const overview = await allRows("profile_overview");
-  const ranks = [...new Set((await Promise.all(["busy_time", "step_breakdown",
+  const ranks = [...new Set((await Promise.all(["time_tree", "step_breakdown",
     "kernel_by_rank"].map(allRows))).flat().map((row) => row.rank))]
     .filter((rank) => rank !== null).sort((a, b) => a - b);
   const stragglers = (await allRows("straggler")).some((row) => row.verdict === "straggler");
@@ -84,15 +105,17 @@ async function drawFilters() {
 async function show(changes = null) {
   const isTyping = changes && Object.keys(changes).length === 1 && "find" in changes;
   if (isTyping) return;
-  const focused = document.activeElement?.id;
+  const focused = document.activeElement && document.activeElement !== document.body ? wordsOf(document.activeElement) : null;
+  await named;
   drawTabs();
   await drawFilters();
   await drawPage();
-  if (focused?.startsWith("tab-")) document.getElementById(focused)?.focus();
+  focusAgain(focused);
   if (changes && (changes.op || changes.kernel)) document.getElementById("detail")?.scrollIntoView({ block: "nearest" });
 }
 
 readState();
+const named = loadNames();
 const main = document.querySelector("main");
 for (const [name, text] of shownTabs.slice(1)) main.append(el("section",
   { id: name, class: "tab", role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true }, text));

@@ -4,12 +4,14 @@ async function memoryTab(place) {
   const [devices, events] = [byDevice(await rowsOf("memory_curve")), byDevice(await rowsOf("memory_events"))];
   const isHost = (key) => JSON.parse(key)[4] === "cpu";
   const keys = [...devices.keys()].sort((a, b) => isHost(a) - isHost(b));
+  const firsts = [...devices.values()].map((rows) => rows[0]);
+  const deviceName = (key) => deviceOf(devices.get(key)[0], firsts);
   const chosenKey = keys[Number(state.device) || 0];
   if (chosenKey) {
     place.append(el("p", { class: "tools" }, keys.length > 1 ? select("Memory of",
-      keys.map((key, i) => [i, deviceName(JSON.parse(key))]),
+      keys.map((key, i) => [i, deviceName(key)]),
       Number(state.device) || 0, (device) => change({ device, from: "", to: "" }))
-        : el("b", {}, deviceName(JSON.parse(chosenKey)))));
+        : el("b", {}, deviceName(chosenKey))));
     place.append(...memoryCurve(devices.get(chosenKey), events.get(chosenKey) ?? []));
   }
   const peaks = await gridOf("memory_peak", "Peaks", { first: ["rank", "device_type", "device", "peak_allocated_bytes",
@@ -31,10 +33,8 @@ function byDevice(rows) {
   return found;
 }
 
-function deviceName([, rank, process, , type, device]) {
-  const who = rank === null ? `process ${(process ?? "").split(":").pop()}` : `rank ${rank}`;
-  return `${who}, ${type} ${device ?? ""}`.trim();
-}
+const deviceOf = (row, firsts) => [whose(row, firsts),
+  `${DEVICE_TYPES[row.device_type] ?? row.device_type} ${row.device ?? ""}`.trim()].filter(Boolean).join(", ");
 
 function memoryCurve(rows, events) {
   const column = rows.some((row) => row.allocated_bytes !== null) ? "allocated_bytes" : "net_bytes";

@@ -93,7 +93,7 @@ function rooflineMark(row, x, y, longest, isTrue) {
     y2: cy, stroke: colour("ink"), "stroke-width": 1 }) : null;
   const dot = svg("circle", { cx, cy, r, fill: FACTS.slices[row.family] ?? FACTS.slices.other, "fill-opacity": 0.75,
     stroke: colour("ink"), "stroke-width": 0.7 });
-  const text = `${short(clean(row.name), 80)}: ${rate(row.achieved_flop_per_s, "FLOP/s")}, ` +
+  const text = `${short(clean(kernelName(row.name)), 80)}: ${rate(row.achieved_flop_per_s, "FLOP/s")}, ` +
     `${number(row.arithmetic_intensity)} operations per byte, ${share(row.share)} of its roof, ` +
     `${duration(row.duration_ns)} × ${number(row.launches)}`;
   return mark(svg("g", {}, arrow, dot), text, () => change({ tab: "kernels", kernel: row.name }));

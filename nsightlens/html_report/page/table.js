@@ -1,6 +1,8 @@
 // A table that sorts, searches, shows more on demand, and can be taken along as CSV.
 
 const PAGE = 50;
+const KERNEL_TABLES = new Set(["kernel_summary", "kernel_by_rank", "kernel_by_config", "kernel_view", "operator_kernels",
+  "headroom", "speed_of_light", "true_roofline", "roofline"]);
 const UNBROKEN = /\S{30}/;
 
 class Grid {
@@ -8,11 +10,13 @@ class Grid {
   // onRow: called with the row that was chosen. sort: column, "-" in front where the largest come first. shown: rows at first.
   constructor({ name, title, rows, columns, command, docs = {}, onRow = null, sort = "", hint = "", shown = PAGE }) {
     Object.assign(this, { name, rows, columns, docs, onRow, sort, shown, query: "" });
+    this.namesKernels = new Set(KERNEL_TABLES.has(name) ? ["name", "item"] : []);
     this.body = el("tbody");
     this.head = el("tr");
     this.count = el("span", { class: "note" });
     this.more = button("", () => { this.shown *= 4; this.draw(); }, { class: "more" });
-    this.element = el("section", { class: "grid" }, el("h3", {}, title), hint ? el("p", { class: "note" }, hint) : null,
+    const notes = [hint, ignored(name)].filter(Boolean).join("; ");
+    this.element = el("section", { class: "grid" }, el("h3", {}, title), notes ? el("p", { class: "note" }, notes) : null,
       el("p", { class: "tools" }, search("Search", "", (text) => { this.query = text.toLowerCase(); this.draw(); }), this.count,
         el("code", {}, command),
         button("CSV", () => save(`${name}.csv`, "text/csv", csv(this.columns, this.found())),
@@ -64,8 +68,8 @@ class Grid {
 
   line(row, numeric) {
     const cells = this.columns.map((name, place) => {
-      const text = cell(name, row[name]);
-      const long = typeof row[name] === "string" && text.length > 40;
+      const text = cell(name, this.namesKernels.has(name) ? kernelName(row[name]) : row[name]);
+      const long = typeof row[name] === "string" && (text.length > 40 || this.namesKernels.has(name));
       const said = long ? el("span", { class: "clamp" }, text) : text;
       const inside = this.onRow && place === 0 ? button(said, () => this.onRow(row), { class: "link" }) : said;
       const kind = long ? (UNBROKEN.test(text) ? "long unbroken" : "long") : null;
@@ -77,11 +81,24 @@ class Grid {
 
 const HIDDEN = new Set(["run", "tool", "process_id", "window_index", "profile_id"]);
 
+// Rows of one rank, or of none, by several recordings or processes say which one.
+function told(rows) {
+  const groups = grouped(rows, (row) => JSON.stringify([row.run, row.tool, row.rank]));
+  const names = new Map([...groups.values()].flatMap((group) => {
+    const firsts = [...new Map(group.map((row) => [row.process_id ?? row.profile_id, row])).entries()];
+    const others = firsts.map(([, row]) => ({ ...row, rank: null }));
+    return firsts.length > 1 ? firsts.map(([key], place) => [key, whose(others[place], others)]) : [];
+  }));
+  if (!names.size) return rows;
+  return rows.map((row) => ({ recording: names.get(row.process_id ?? row.profile_id) ?? null, ...row }));
+}
+
 // A grid over a table of the page under the filters; `first` columns lead, `skip`, columns of one value and ids are left out.
 async function gridOf(name, title, { first = [], skip = [], sort = "", onRow = null, keep = () => true, order = BEST.timeline,
   hint = "", shown = PAGE } = {}) {
-  const rows = (await rowsOf(name, order)).filter(keep);
-  if (!rows.length) return null;
+  const found = (await rowsOf(name, order)).filter(keep);
+  if (!found.length) return null;
+  const rows = told(found);
   const several = (column) => new Set(rows.map((row) => row[column])).size > 1;
   const known = (column) => rows.some((row) => row[column] !== null && !(column === "clipped_ns"
     && row.clipped_ns === row.total_ns));

@@ -37,9 +37,10 @@ async function timelineOf(shown, isByClock) {
     return { step: { ...step, late }, table: late ? table.with("start_ns", (start) => start + late) : table };
   }));
   const details = el("aside", { class: "details", "aria-live": "polite" },
-    el("p", { class: "note" }, "Click on a slice for its figures."));
+    el("p", { class: "note" }, "Click on a slice for its figures; drag with Shift over an area for its sums."));
   const open = new Set(processes.length < 3 ? processes.keys() : []);
-  const timeline = new Timeline(processes, open, (chosen) => describe(details, chosen, timeline));
+  const timeline = new Timeline(processes, open, (chosen) => describe(details, chosen, timeline),
+    (area) => describeArea(details, area));
   window.nsightlensTimeline = timeline;
   return { processes, timeline, details };
 }
@@ -78,7 +79,9 @@ function controls(offered, wanted, timeline, results, clock) {
     button("−", () => timeline.zoom(1.5), { "aria-label": "Zoom out" }),
       button("+", () => timeline.zoom(0.6), { "aria-label": "Zoom in" }),
     button("Show all", () => timeline.show(0, timeline.lanes.length)),
-    el("span", { class: "note" }, "drag to move, Ctrl and wheel to zoom, a click on a rank opens its threads"));
+    button("Sum", () => timeline.cover([GUTTER, RULER], [timeline.element.clientWidth, timeline.height]),
+      { "aria-label": "Sum what is in view" }),
+    el("span", { class: "note" }, "drag to move, with Shift to sum; Ctrl and wheel to zoom; a click on a rank opens it"));
 }
 
 // Highlight slices whose name or operator has the text, and list the longest.
@@ -96,8 +99,8 @@ function findSlices(text, timeline, results) {
     }).sort((a, b) => b.table.value("duration_ns", b.row) - a.table.value("duration_ns", a.row));
     results.append(el("p", { class: "note", role: "status" }, `${number(hits.length)} slices match; the longest:`),
       el("ol", { class: "hits" }, hits.slice(0, 8).map(({ process, row, table }) => el("li", {},
-        button(`${short(clean(table.value("name", row)), 90)}, ${duration(table.value("duration_ns", row))}`,
-          () => timeline.goTo(process, row), { class: "link" })))));
+        button(`${short(clean(kernelName(table.value("name", row)) ?? table.value("op", row)), 90)}, ` +
+          duration(table.value("duration_ns", row)), () => timeline.goTo(process, row), { class: "link" })))));
   }
   timeline.draw();
 }
@@ -112,17 +115,18 @@ function describe(place, chosen, timeline) {
   }
   const { table, row, process } = chosen;
   const call = table.value("launched_by", row);
-  const facts = { kind: KINDS[table.value("kind", row)],
-    start: `${number(table.value("start_ns", row) - (chosen.step.late ?? 0))} ns after the step's start`,
-    duration: `${number(table.value("duration_ns", row))} ns`, operator: table.value("op", row),
+  const name = table.value("name", row);
+  const facts = { name: kernelName(name) === name ? null : name, kind: KINDS[table.value("kind", row)],
+    start: `${exact(table.value("start_ns", row) - (chosen.step.late ?? 0))} after the step's start`,
+    duration: exact(table.value("duration_ns", row)), operator: table.value("op", row),
       shapes: table.value("shapes", row) };
   const pieces = table.value("pieces", row);
   place.replaceChildren(
-    el("h3", {}, pieces > 1 ? `${number(pieces)} short slices, drawn as one` : clean(table.value("name", row) ?? facts.kind)),
+    el("h3", {}, pieces > 1 ? `${number(pieces)} short slices, drawn as one` : clean(kernelName(name) ?? facts.kind)),
     el("dl", {}, Object.entries(facts).filter(([, text]) => text).map(([name, text]) => [el("dt", {}, name),
       el("dd", {}, clean(text))])),
-    call === null ? null : button("Go to the call that launched it", () => {
+    ...(call === null ? [] : [button("Go to the call that launched it", () => {
       if (!timeline.open.has(process)) timeline.toggle(process);
       timeline.goTo(process, call);
-    }));
+    })]));
 }

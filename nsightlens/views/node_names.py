@@ -1,0 +1,6 @@
+"""What people call the rows of `time_tree`, where the view has a shorter word."""
+
+from __future__ import annotations
+
+NODE_NAMES = {"communication": "exposed communication", "copies": "exposed copies", "waiting": "waiting in calls",
+              "unknown": "outside of recorded calls", "MPI": "MPI or NCCL calls"}
