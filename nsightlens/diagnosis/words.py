@@ -131,6 +131,8 @@ def finding(found: Finding) -> str:
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}")
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
+    if found.owed_ns:
+        amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
     said = action(found)
     return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
 
