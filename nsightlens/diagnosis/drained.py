@@ -102,7 +102,7 @@ def _emptied_by(recorded: Recorded, blocks: Mask, start: Int, thread: Int) -> In
 
 
 def _blocks(recorded: Recorded, work: Work) -> Mask:
-    """Return which calls wait for the GPU: synchronisation, freeing and taking memory, and copies that return once they are done."""
+    """Return which calls wait for the GPU: synchronisation, freeing and taking memory, copies that return once they are done."""
     calls = recorded.calls
     found = calls.waits | recorded_names(recorded, calls.spans, _WAITS_TO_ALLOCATE)
     copies = work.call[(work.kind == MEMORY) & (work.call >= 0)]
