@@ -1,7 +1,8 @@
 """Idle time behind a call that waited until the queue was empty: by so much the host would have launched ahead without it.
 
-Without the call, all that follows is launched earlier by the time that it held the host while the GPU still worked. So much of
-the gaps in which the host does no more than launch is owed to it, whatever the thread does in them; their leaves stay.
+Without the call, all that follows is launched earlier by the time that it held the host while the GPU still worked. Gaps in which
+the host does no more than launch are owed to it as long as they would be gone then, whatever the thread does in them. One that
+would only be shorter is not: there the host is slower than the GPU with or without the call. The leaves of both stay.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from nsightlens.intervals.intersection import holding
 
 ALLOCATES = re.compile(r"Malloc|MemAlloc|Free")
 """Calls that reusing buffers cures, all at once."""
+_WAITS_ON_GPU = re.compile("StreamWait")
+"""Calls that let a stream wait, not the host."""
 _WAITS_TO_ALLOCATE = re.compile(rf"^(?!.*Async).*(?:{ALLOCATES.pattern})")
 
 
@@ -54,7 +57,9 @@ def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, thr
     for number, mine in split(np.arange(len(place)), turn[after]):
         first = int(np.searchsorted(turn, number))
         paid[mine] = _paid(parts.ns[place[mine]], np.cumsum(lead[first:after[mine[-1]] + 1])[after[mine] - first])
-    return _sums(recorded, parts, place, spans.name[call][after], paid)
+    _, which = np.unique(parts.gap[place], return_inverse=True)
+    left = np.bincount(which, parts.ns[place] - paid)[which]
+    return _sums(recorded, parts, place, spans.name[call][after], np.where(left == 0, paid, 0))
 
 
 def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, paid: Int) -> list[Owed]:
@@ -104,7 +109,8 @@ def _emptied_by(recorded: Recorded, blocks: Mask, start: Int, thread: Int) -> In
 def _blocks(recorded: Recorded, work: Work) -> Mask:
     """Return which calls wait for the GPU: synchronisation, freeing and taking memory, copies that return once they are done."""
     calls = recorded.calls
-    found = calls.waits | recorded_names(recorded, calls.spans, _WAITS_TO_ALLOCATE)
+    found = (calls.waits & ~recorded_names(recorded, calls.spans, _WAITS_ON_GPU)
+             | recorded_names(recorded, calls.spans, _WAITS_TO_ALLOCATE))
     copies = work.call[(work.kind == MEMORY) & (work.call >= 0)]
     done = work.end[(work.kind == MEMORY) & (work.call >= 0)]
     found[copies[calls.copies[copies] & (calls.spans.end[copies] >= done)]] = True

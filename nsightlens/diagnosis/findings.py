@@ -89,14 +89,20 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause in ("pause", "profiler"):
         yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
     elif leaf.cause in ("OS calls", "ranges", "MPI"):
-        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause), "look" if leaf.cause == "ranges" else "host")
+        ns = _rest(leaf.ns, _owed(verdict.sums, leaf.cause))
+        yield Finding(leaf.cause, name, ns, "look" if leaf.cause == "ranges" else "host")
     elif leaf.cause == "unknown":
-        yield Finding("host code", "", leaf.ns - _owed(verdict.sums, leaf.cause), "sample")
+        yield Finding("host code", "", _rest(leaf.ns, _owed(verdict.sums, leaf.cause)), "sample")
 
 
 def _owed(sums: Sums, *causes: str) -> int:
-    """Return what of leaves of idle time is owed to calls that emptied the queue: it belongs to the findings of these."""
+    """Return what of leaves of idle time is owed to calls that emptied the queue."""
     return sum(part.ns for part in sums.owed if part.cause in causes)
+
+
+def _rest(ns: int, owed: int) -> int:
+    """Return what of a leaf is a finding of its own: all of it, unless most is owed to calls, whose findings have that then."""
+    return ns - owed if 2 * owed > ns else ns
 
 
 def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
@@ -105,7 +111,7 @@ def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
     for call, ns in leaf.names:
         owed = sum(part.ns for part in sums.owed if part.to == call)
         action = _of_call(call, leaf.cause, sums)
-        own = ns - sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call))
+        own = _rest(ns, sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call)))
         cures[action, "" if action == "allocate" else call].append((call, own + owed, owed))  # reused buffers cure all calls
     found = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
                      owed_ns=sum(owed for *_, owed in those)) for (action, _), those in cures.items()]
@@ -119,7 +125,7 @@ def _of_launches(sums: Sums) -> Iterator[Finding]:
     if those:
         pytorch = any(tree.tool == "kineto" for tree in sums.trees)
         name = next((name for name, _ in those[0].names if name), "")
-        ns = sum(leaf.ns for leaf in those) - _owed(sums, *OF_LAUNCHES)
+        ns = _rest(sum(leaf.ns for leaf in those), _owed(sums, *OF_LAUNCHES))
         yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
 
 
