@@ -54,7 +54,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of a capture: the rows of the verdict, all findings, the ns of each node of its trees, how many steps count."""
+    """What is said of a capture: the rows of the verdict, all findings, the ns of each node of its trees, the steps judged."""
 
     rows: list[dict[str, Any]]
     findings: list[dict[str, Any]]
@@ -100,6 +100,8 @@ KINDS: dict[str, Kind] = {
     fault.ITEM: Kind((), "Synchronize|aten::item|_local_scalar_dense", lambda found: found.found("Synchronize"),
                      lambda found: found.of("idle") + found.of("copies")),
     fault.TENSOR_PARALLEL: replace(_COMMUNICATION, high=lambda found: found.of("communication") + found.of("idle")),
+    fault.STAGE: replace(_LATE, words=r"late ranks? {rank}\b|exposed communication", causes=("late rank", "communication"),
+                         low=lambda found: found.of("communication"), high=lambda found: int(3.1 * found.of("communication"))),
 }
 _ALIKE = ({fault.BUCKET, fault.SLOW_LINK, fault.TENSOR_PARALLEL}, {fault.SLOW_GPU, fault.LATE_HOST, _THROTTLING})
 """Faults that are one cause in a tree: no pair is made of them."""
@@ -200,6 +202,8 @@ def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
     size: float = share * step_ns
     if kind == fault.SLOW_STEP:
         return Fault(kind, size * steps, step=rng.randrange(3, steps))
+    if kind == fault.STAGE:
+        return Fault(kind, 1 + 5 * share, rank)
     if kind in (fault.SLOW_GPU, _THROTTLING):
         return Fault(fault.SLOW_GPU, 1 + 2 * share, rank, rng.randrange(4, 6) if kind == _THROTTLING else 0)
     if kind in (fault.PAGEABLE, fault.SLOW_LINK):
@@ -285,8 +289,10 @@ def case(number: int) -> Case:
     healthy = job(number)
     if kind == fault.TENSOR_PARALLEL:
         healthy = Job(replace(healthy.knobs, world_size=4), "kineto")
+    if kind == fault.STAGE:
+        healthy = Job(replace(healthy.knobs, world_size=4, microbatches=4, batch=healthy.knobs.batch // 4), "kineto")
     one = planted(healthy, kind, rng)
-    others = [each for each in kinds if each not in (kind, fault.TENSOR_PARALLEL)
+    others = [each for each in kinds if each not in (kind, fault.TENSOR_PARALLEL, fault.STAGE)
               and not any({kind, each} <= alike for alike in _ALIKE)]
     is_pair = number % len(kinds) % 2 != number // len(kinds) % 2
     two = healthy.with_faults((one, planted(healthy, rng.choice(others), rng))) if is_pair else None

@@ -24,7 +24,8 @@ def _verdict(folder: Path, **tables: Any) -> tuple[list[Row], list[Row]]:
 
 @pytest.mark.parametrize(("profiles", "is_it"), [
     ([(10, 6, True)], True), ([(10, 5, True)], False), ([(10, 10, False)], False), ([(1000, 900, True)], False),
-    ([(10, 9, True), (10, 0, True)], False), ([(10, 9, True), (10, 2, True)], True), ([(600, 599, True), (600, 599, True)], False),
+    ([(10, 9, True), (10, 0, True)], False), ([(10, 9, True), (10, 2, True)], True),
+    ([(600, 599, True), (600, 599, True)], False),
 ])
 def test_a_fragment_has_few_kernels_most_of_them_without_a_launch(profiles: list[tuple[int, int, bool]], is_it: bool) -> None:
     """Of a run, not of one of its ranks; where no launches are recorded, none is missing; a long capture was cut at its start."""
