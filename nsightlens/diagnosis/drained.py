@@ -35,13 +35,13 @@ class Owed(NamedTuple):
     ns: int
 
 
-def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, thread: Int) -> list[Owed]:
+def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, launch: Int) -> list[Owed]:
     """Return what of the parts of gaps is owed to calls that emptied the queue.
 
-    gap, start, thread: the number of each gap, when it begins, and the thread that launched what ends it; by start.
+    gap, start, launch: the number of each gap, when it begins, and the call that launched what ends it, -1 unknown; by start.
     """
     spans, blocks = recorded.calls.spans, _blocks(recorded, work)
-    call = _emptied_by(recorded, blocks, start, thread)
+    call = _emptied_by(recorded, blocks, start, launch)
     emptied = np.flatnonzero(call >= 0)
     call = call[emptied]
     place = np.flatnonzero(_pays(recorded, parts, blocks))
@@ -94,15 +94,20 @@ def _paid(ns: Int, ahead: Int) -> Int:
     return ns - np.diff(left, prepend=0)
 
 
-def _emptied_by(recorded: Recorded, blocks: Mask, start: Int, thread: Int) -> Int:
-    """Return the place of the call of its thread in which each gap begins, -1 where that is none that waits for the GPU."""
+def _emptied_by(recorded: Recorded, blocks: Mask, start: Int, launch: Int) -> Int:
+    """Return the place of the call that emptied the queue before each gap, -1 where none did.
+
+    It waits for the GPU, the gap begins in it, and its thread launched what ends the gap only then: the queue held nothing more.
+    """
     spans = recorded.calls.spans
     found = np.full(len(start), -1)
-    for number, places in split(np.arange(len(start)), thread):
+    known = np.flatnonzero(launch >= 0)
+    for number, places in split(known, spans.thread[launch[known]]):
         own = np.flatnonzero(blocks & (spans.thread == number))
         own = own[outermost(spans.start[own], spans.end[own])]
         held = holding(start[places], spans.start[own], spans.end[own])
-        found[places] = np.where(held >= 0, np.append(own, -1)[held], -1)
+        call = np.append(own, -1)[held]
+        found[places] = np.where((held >= 0) & (spans.start[launch[places]] >= spans.start[call]), call, -1)
     return found
 
 

@@ -110,7 +110,7 @@ def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
     cures: dict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
     for call, ns in leaf.names:
         owed = sum(part.ns for part in sums.owed if part.to == call)
-        action = _of_call(call, leaf.cause, sums)
+        action = "wait" if leaf.cause == "waiting" else _of_call(sums, call, empties=2 * owed > ns)
         own = _rest(ns, sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call)))
         cures[action, "" if action == "allocate" else call].append((call, own + owed, owed))  # reused buffers cure all calls
     found = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
@@ -129,11 +129,12 @@ def _of_launches(sums: Sums) -> Iterator[Finding]:
         yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
 
 
-def _of_call(name: str, cause: str, sums: Sums) -> str:
-    if cause == "waiting":
-        return "wait"
+def _of_call(sums: Sums, name: str, *, empties: bool) -> str:
+    """Return what cures a call. empties: whether most of its time is idle time behind it, as it emptied the queue."""
     if ALLOCATES.search(name):
         return "allocate"
+    if empties:
+        return "wait"
     if "Memcpy" not in name:
         return "call"
     if "Async" in name:

@@ -51,7 +51,7 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> tuple[
                   (end - until)[between])
     some = np.flatnonzero(start < until)
     parts = joined([paint(threads, number[some], start[some], until[some], thread[some]), after])
-    return leaves(recorded, parts), owed(recorded, work, parts, number, start, thread)
+    return leaves(recorded, parts), owed(recorded, work, parts, number, start, call)
 
 
 def _main(recorded: Recorded, work: Work) -> int:

@@ -63,6 +63,14 @@ def test_what_was_launched_in_time_is_owed_to_nobody() -> None:
     assert tree.owed == []
 
 
+def test_gaps_between_kernels_that_were_queued_empty_no_queue() -> None:
+    """The wait lasts over three kernels that were queued; only the gap after the last one is owed to it, once."""
+    pieces = [Piece((10 + 33 * number) * _US, (40 + 33 * number) * _US, (number, number + 1)) for number in range(3)]
+    late = Piece(117 * _US, 120 * _US, (109 * _US, 115 * _US)), Piece(300 * _US, 310 * _US, (292 * _US, 298 * _US))
+    tree, = trees(recorded([*pieces, *late], [Call(20 * _US, 107 * _US, "cudaStreamSynchronize")]), np.zeros(0, np.int64))
+    assert sum(part.ns for part in tree.owed) == 10 * _US  # 86 us of lead: of the gap of 180 us, too little
+
+
 def test_another_call_that_waits_takes_over() -> None:
     """Without the first one, the host would have waited in the second one all the same."""
     pieces = [Piece(10, 100 * _US, (0, 5)), Piece(110 * _US, 200 * _US, (102 * _US, 108 * _US)),
