@@ -23,7 +23,7 @@ pipeline stage, is in communicator_summary and pipeline_bubbles, and the rules o
 @column subject      The kernel, call, range, direction or ranks that it is about; NULL where there is none.
 @column rank         The rank that alone has it; NULL where several do, or where it is unknown.
 @column who          The ranks or GPUs in whose window it is 2 %, too; NULL where one GPU without a rank is all.
-@column total_ns     How long, over all ranks, GPUs and steps. Of a call that waited until the GPU had nothing left to do, with the
+@column total_ns     How long, over all ranks, GPUs and steps. Of a call that waited until the GPU had nothing to do, with the
     idle time behind it that would be gone if its thread had launched on instead (`what` says how much): in time_tree that stands
     under what the thread did, and no other finding has it where it is most of a leaf.
 @column of_ns        The whole: the windows of all trees; NULL for start-up, which is no part of them.
