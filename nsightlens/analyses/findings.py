@@ -9,7 +9,7 @@ pipeline stage, is in communicator_summary and pipeline_bubbles, and the rules o
 @topic steps
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
 @requires memory_ops
-@requires advice, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
+@requires advice, diagnostics, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
@@ -23,7 +23,9 @@ pipeline stage, is in communicator_summary and pipeline_bubbles, and the rules o
 @column subject      The kernel, call, range, direction or ranks that it is about; NULL where there is none.
 @column rank         The rank that alone has it; NULL where several do, or where it is unknown.
 @column who          The ranks or GPUs in whose window it is 2 %, too; NULL where one GPU without a rank is all.
-@column total_ns     How long, over all ranks, GPUs and steps.
+@column total_ns     How long, over all ranks, GPUs and steps. Of a call that waited until the GPU had nothing to do, with the
+    idle time behind it that would be gone if its thread had launched on instead (`what` says how much): in time_tree that stands
+    under what the thread did, and no other finding has it where it is most of a leaf.
 @column of_ns        The whole: the windows of all trees; NULL for start-up, which is no part of them.
 @column share_pct    total_ns as a share of of_ns, to one decimal.
 @column winnable_ns  What the job would gain by curing it; NULL where that is not known.

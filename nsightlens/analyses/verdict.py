@@ -8,7 +8,7 @@ ranks), else by their size. Conditions are what a capture must fulfil for its ti
 @topic steps
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
 @requires memory_ops
-@requires advice, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
+@requires advice, diagnostics, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
@@ -37,7 +37,7 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._judged import judgements
-from nsightlens.diagnosis import words
+from nsightlens.diagnosis import capture_words, words
 from nsightlens.diagnosis.findings import findings, of_counters
 from nsightlens.diagnosis.judged import Judged
 
@@ -73,7 +73,8 @@ def _rows(found: Judged) -> Iterator[dict[str, Any]]:
     for place, condition in enumerate(found.conditions, len(said) + 1):
         yield where | {
             "place": place, "kind": "condition", "cause": condition.code, "subject": None, "total_ns": condition.ns or None,
-            "of_ns": None, "share_pct": _rounded(condition.share_pct), "winnable_ns": None, "text": words.condition(condition)}
+            "of_ns": None, "share_pct": _rounded(condition.share_pct), "winnable_ns": None,
+            "text": capture_words.condition(condition)}
 
 
 def _lead(found: Judged) -> tuple[int | None, int | None]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,12 @@ from nsightlens.intervals.coverage import coverage
 
 LOST, BEFORE_LAUNCH, UNLINKED, OVERHEAD = "launches without a kernel", "work before its launch", "kernels without a launch", (
     "profiler overhead")
-RANKS = "missing ranks"
+RANKS, FRAGMENT, BLOCKING = "missing ranks", "fragment", "blocking launches"
 _ABOVE_PCT, _LEADS_PCT = 20, 25
-_FRAGMENT = 1000
+_FRAGMENT_PCT, _FRAGMENT = 50, 1000
+"""Share of the kernels without a launch above which a capture is a fragment, and from how many kernels on it is none."""
+_BLOCKING_PCT, _FEWEST = 95, 6
+"""Share of the launches that last as long as their kernel from which on launches wait; and of how many at least."""
 _WORTH_PCT = 5
 
 
@@ -35,6 +39,14 @@ class Condition:
         return 100 * self.count / self.of if self.of else 0.0
 
 
+class Linked(NamedTuple):
+    """Kernels of a profile, those without a launch, and whether launches were recorded at all."""
+
+    kernels: int
+    unlinked: int
+    launches: bool
+
+
 def check(recorded: Recorded, launches: int, lost: Int) -> list[Condition]:
     """Return the conditions that fail in a profile. launches: those that should have a kernel; lost: those without."""
     found = []
@@ -47,7 +59,31 @@ def check(recorded: Recorded, launches: int, lost: Int) -> list[Condition]:
     unlinked = int(np.count_nonzero(kernels & (recorded.work.call < 0)))
     if len(recorded.calls.launches) and 100 * unlinked > _ABOVE_PCT * np.count_nonzero(kernels):
         found.append(Condition(UNLINKED, unlinked, int(np.count_nonzero(kernels))))
-    return found + _overhead(recorded)
+    return found + _blocking(recorded) + _overhead(recorded)
+
+
+def linked(recorded: Recorded) -> Linked:
+    """Return how many kernels of a profile have their launch."""
+    kernels = recorded.work.kind == KERNEL
+    unlinked = int(np.count_nonzero(kernels & (recorded.work.call < 0)))
+    return Linked(int(np.count_nonzero(kernels)), unlinked, bool(recorded.calls.launches_kernel.any()))
+
+
+def fragment(profiles: Sequence[Linked]) -> list[Condition]:
+    """Return that a run, all its profiles together, was cut so short that shares of what is left say nothing of it."""
+    kernels, unlinked = (sum(each) for each in list(zip(*profiles, strict=True))[:2])
+    is_it = any(each.launches for each in profiles) and kernels < _FRAGMENT and 100 * unlinked > _FRAGMENT_PCT * kernels
+    return [Condition(FRAGMENT, unlinked, kernels)] if is_it else []
+
+
+def _blocking(recorded: Recorded) -> list[Condition]:
+    """Return that launches return only once their kernel is done, as under CUDA_LAUNCH_BLOCKING."""
+    work, calls = recorded.work, recorded.calls
+    own = np.flatnonzero((work.kind == KERNEL) & (work.call >= 0))
+    own = own[calls.launches_kernel[work.call[own]]]
+    waits = int(np.count_nonzero(calls.spans.end[work.call[own]] >= work.end[own]))
+    is_it = len(own) >= _FEWEST and 100 * waits >= _BLOCKING_PCT * len(own)
+    return [Condition(BLOCKING, waits, len(own))] if is_it else []
 
 
 def missing_ranks(ranks: Collection[int], world: int | None) -> list[Condition]:

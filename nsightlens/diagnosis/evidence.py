@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED
-from nsightlens.diagnosis.findings import OF_LAUNCHES, Finding, findings, of_counters
+from nsightlens.diagnosis.findings import OF_CALLS, Finding, findings, of_counters
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.timeline import OF_LAUNCHES
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Verdict, sums
 from nsightlens.diagnosis.working import Piece
@@ -157,7 +158,10 @@ def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator
 
 def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
     """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
-    of = "" if leaf.ns == finding.ns else f"{duration(leaf.ns)} with others of its kind, in "
+    if finding.owed_ns:
+        yield f"{duration(finding.owed_ns)} of it behind these calls, until the host is ahead again"
+    has_others = leaf.cause in OF_CALLS and leaf.ns != finding.ns - finding.owed_ns
+    of = f"{duration(leaf.ns)} with others of its kind, in " if has_others else ""
     yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"
     others = [name for name, _ in leaf.names[:3] if name and name not in finding.subject]
     if others:

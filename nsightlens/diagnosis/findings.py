@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nsightlens.diagnosis.counters import Counters, Measured
+from nsightlens.diagnosis.drained import ALLOCATES
 from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.timeline import OF_LAUNCHES
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
 _LARGE_PCT = 30
 _SMALL_PCT = 50
+OF_CALLS, _CALLS = ("API calls", "waiting"), 3
+"""Leaves of idle time whose calls are findings of their own, and how many of them."""
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
-OF_LAUNCHES = ("launching", "operators", "between kernels")
-"""Leaves of idle time that fewer and larger kernels cure: one finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Finding:
     winnable_ns: int | None = None
     others: int = 0
     """How many more it is about than the subject."""
+    owed_ns: int = 0
+    """Of it, idle time behind calls that wait, in which the host launches what it could have launched before (drained.py)."""
 
 
 def findings(verdict: Verdict) -> list[Finding]:
@@ -78,21 +82,41 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     name = next((name for name, _ in leaf.names if name), "")
     if leaf.cause == "data loader":
         yield Finding("data loader", name, leaf.ns, "workers" if "SingleProcess" in name else "prefetch")
-    elif leaf.cause in ("API calls", "waiting"):
-        actions = {call: _of_call(call, leaf.cause, verdict.sums) for call, _ in leaf.names}
-        allocate = [(call, ns) for call, ns in leaf.names if actions[call] == "allocate"]
-        if allocate:  # to reuse buffers cures all of these calls
-            yield Finding(leaf.cause, ", ".join(call for call, _ in allocate[:2]), sum(ns for _, ns in allocate), "allocate")
-        for call, ns in [named for named in leaf.names if named not in allocate][:2]:
-            yield Finding(leaf.cause, call, ns, actions[call])
+    elif leaf.cause in OF_CALLS:
+        yield from _of_calls(verdict.sums, leaf)
     elif leaf.cause in ("first use", "compiling", "recording graphs"):
         yield Finding(leaf.cause, name, leaf.ns, "warm")
     elif leaf.cause in ("pause", "profiler"):
         yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
     elif leaf.cause in ("OS calls", "ranges", "MPI"):
-        yield Finding(leaf.cause, name, leaf.ns, "look" if leaf.cause == "ranges" else "host")
+        ns = _rest(leaf.ns, _owed(verdict.sums, leaf.cause))
+        yield Finding(leaf.cause, name, ns, "look" if leaf.cause == "ranges" else "host")
     elif leaf.cause == "unknown":
-        yield Finding("host code", "", leaf.ns, "sample")
+        yield Finding("host code", "", _rest(leaf.ns, _owed(verdict.sums, leaf.cause)), "sample")
+
+
+def _owed(sums: Sums, *causes: str) -> int:
+    """Return what of leaves of idle time is owed to calls that emptied the queue."""
+    return sum(part.ns for part in sums.owed if part.cause in causes)
+
+
+def _rest(ns: int, owed: int) -> int:
+    """Return what of a leaf is a finding of its own: all of it, unless most is owed to calls, whose findings have that then."""
+    return ns - owed if 2 * owed > ns else ns
+
+
+def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
+    """Yield the calls in which the host was, with what is owed to them, and without what is owed to others."""
+    cures: dict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
+    for call, ns in leaf.names:
+        owed = sum(part.ns for part in sums.owed if part.to == call)
+        action = "wait" if leaf.cause == "waiting" else _of_call(sums, call, empties=2 * owed > ns)
+        own = _rest(ns, sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call)))
+        cures[action, "" if action == "allocate" else call].append((call, own + owed, owed))  # reused buffers cure all calls
+    found = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
+                     owed_ns=sum(owed for *_, owed in those)) for (action, _), those in cures.items()]
+    found.sort(key=lambda finding: -finding.ns)
+    yield from found[:_CALLS]
 
 
 def _of_launches(sums: Sums) -> Iterator[Finding]:
@@ -101,14 +125,16 @@ def _of_launches(sums: Sums) -> Iterator[Finding]:
     if those:
         pytorch = any(tree.tool == "kineto" for tree in sums.trees)
         name = next((name for name, _ in those[0].names if name), "")
-        yield Finding("launching", name, sum(leaf.ns for leaf in those), "compile" if pytorch else "graphs")
+        ns = _rest(sum(leaf.ns for leaf in those), _owed(sums, *OF_LAUNCHES))
+        yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
 
 
-def _of_call(name: str, cause: str, sums: Sums) -> str:
-    if cause == "waiting":
-        return "wait"
-    if "Free" in name or "Malloc" in name or "MemAlloc" in name:
+def _of_call(sums: Sums, name: str, *, empties: bool) -> str:
+    """Return what cures a call. empties: whether most of its time is idle time behind it, as it emptied the queue."""
+    if ALLOCATES.search(name):
         return "allocate"
+    if empties:
+        return "wait"
     if "Memcpy" not in name:
         return "call"
     if "Async" in name:

@@ -10,6 +10,7 @@ import numpy as np
 
 from nsightlens.columns.arrays import Int
 from nsightlens.diagnosis.branches import Gaps, missing_from
+from nsightlens.diagnosis.drained import Owed, owed
 from nsightlens.diagnosis.recorded import Recorded, Work
 from nsightlens.diagnosis.timeline import CAUSES, Layer, Parts, Threads, joined, paint
 from nsightlens.diagnosis.window import Window
@@ -36,8 +37,8 @@ class Leaf:
     few_ns: int = 0
 
 
-def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> list[Leaf]:
-    """Return the causes of the idle time of a device, the largest first; they sum to it."""
+def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> tuple[list[Leaf], list[Owed]]:
+    """Return the causes of the idle time of a device, the largest first, which sum to it; and what of it calls owe that wait."""
     number = np.flatnonzero(gaps.missing > gaps.start)
     start, end = gaps.start[number], gaps.missing[number]
     call = np.where(gaps.work[number] >= 0, work.call[gaps.work[number]], -1)
@@ -49,7 +50,8 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> list[L
     after = Parts(number[between], np.full(len(between), CAUSES.index("between kernels")), np.full(len(between), -1),
                   (end - until)[between])
     some = np.flatnonzero(start < until)
-    return leaves(recorded, joined([paint(threads, number[some], start[some], until[some], thread[some]), after]))
+    parts = joined([paint(threads, number[some], start[some], until[some], thread[some]), after])
+    return leaves(recorded, parts), owed(recorded, work, parts, number, start, call)
 
 
 def _main(recorded: Recorded, work: Work) -> int:

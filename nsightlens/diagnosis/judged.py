@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nsightlens.diagnosis import conditions
-from nsightlens.diagnosis.conditions import Condition
+from nsightlens.diagnosis.conditions import Condition, Linked
 from nsightlens.diagnosis.counters import Counters, counters
 from nsightlens.diagnosis.host_only import HostOnly, host_only
 from nsightlens.diagnosis.ranks import Exchanges, waiting
@@ -17,6 +17,10 @@ from nsightlens.diagnosis.verdict import CPU, KERNEL, NONE, NOT_RECORDED, Sums, 
 
 _TIMELINE = ("nsys", "kineto")
 _PROFILES = "SELECT * FROM profiles ORDER BY run, tool, profile_id"
+_ERROR = """
+SELECT regexp_replace(message, '^[^:]*: ', '') AS line FROM diagnostics
+WHERE list_contains($1, profile_id) AND code = 'program_error' ORDER BY profile_id LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Judged:
     host: HostOnly | None = None
     counters: Counters | None = None
     conditions: list[Condition] = field(default_factory=list)
+    error: str = ""
+    """The last line that the program wrote to its standard error, where there is nothing to judge, '' where it is unknown."""
 
 
 def judged(ask: Ask, exchanges_of: Callable[[str, str], Exchanges | None]) -> list[Judged]:
@@ -54,8 +60,10 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
     found: list[Tree] = []
     hosts: list[HostOnly] = []
     failed: list[Condition] = []
+    linked: list[Linked] = []
     for profile in profiles:
         recorded = read(ask, profile)
+        linked.append(conditions.linked(recorded))
         launches, lost = conditions.lost_launches(recorded)
         failed += conditions.check(recorded, launches, lost)
         of_profile = trees(recorded, lost)
@@ -64,17 +72,27 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
             hosts.append(host_only(recorded))
     if not found:
         projected = any(_is_projected(ask, profile) for profile in profiles)
-        return _without_gpu(run, tool, hosts, failed) if not projected else Judged(run, tool, NONE, [], conditions=failed)
+        without = _without_gpu(run, tool, hosts, failed) if not projected else Judged(run, tool, NONE, [], conditions=failed)
+        return replace(without, error=_error(ask, profiles))
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
     failed += conditions.missing_ranks({tree.rank for tree in found if tree.rank is not None}, _world(ask, profiles))
     whole = sums(found)
     if is_too_little(whole):
-        return Judged(run, tool, NONE, found, whole, conditions=failed)
+        return Judged(run, tool, NONE, found, whole, conditions=failed, error=_error(ask, profiles))
+    cut = conditions.fragment(linked)
+    if cut:
+        return Judged(run, tool, NONE, [], whole, conditions=[*cut, *failed])
     if conditions.hides_much(failed):
         return Judged(run, tool, NOT_RECORDED, found, whole, conditions=failed)
     exchanges = exchanges_of(run, tool) if len({tree.rank for tree in found} - {None}) > 1 else None
     verdict = judge(whole, waiting(found, exchanges) if exchanges is not None else None)
     return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
+
+
+def _error(ask: Ask, profiles: Sequence[Row]) -> str:
+    """Return the last line that a program wrote to its standard error."""
+    rows = ask(_ERROR, [[profile["profile_id"] for profile in profiles]]).to_pylist()
+    return rows[0]["line"] if rows else ""
 
 
 def _world(ask: Ask, profiles: Sequence[Row]) -> int | None:

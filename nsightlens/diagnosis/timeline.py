@@ -26,13 +26,16 @@ _COMMUNICATES = re.compile(r"^P?MPI_|^nccl[A-Z]|^(?:nccl|gloo|c10d|ucc|mpi):")
 _ALLOCATES = re.compile(r"Malloc|MemAlloc|HostRegister|HostAlloc|Free", re.I)
 _MANY, _OUTLIER = 10, 100
 """Calls of a name from which on one can be a pause, and by how many times its median it is one."""
-_PAUSE_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
+LONG_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
+"""How long a call holds the host that can be a pause; and the share of the window, as a fraction."""
 _USUAL = ("step", "module")
 """Kinds of ranges that do not say what the host does: what lies around them does."""
 
 CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "waiting", "pause",
           "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
 """Why the GPU had no work, in the order in which they take each ns."""
+OF_LAUNCHES = ("launching", "operators", "between kernels")
+"""Causes in which the host only launches: fewer and larger kernels cure them, and a host that is further ahead."""
 
 
 class Layer(NamedTuple):
@@ -184,7 +187,7 @@ class Threads:
     def _outliers(self, kind: Int, length: Int) -> Mask:
         """Return which lengths are far above the median of their kind, and long beside what is judged."""
         found = np.zeros(len(length), np.bool_)
-        long = (length > _PAUSE_NS) & (_PAUSE_OF_WINDOW * length > self.whole)
+        long = (length > LONG_NS) & (_PAUSE_OF_WINDOW * length > self.whole)
         for code in np.unique(kind[long]).tolist():
             alike = np.flatnonzero(kind == code)
             if len(alike) >= _MANY:

@@ -11,6 +11,7 @@ from nsightlens.columns.arrays import Int, Mask
 from nsightlens.diagnosis import working
 from nsightlens.diagnosis.branches import branches
 from nsightlens.diagnosis.clock import slowed_ns
+from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf, Outside, idle, start_up, wind_down
 from nsightlens.diagnosis.recorded import GRAPH, Recorded, Work
 from nsightlens.diagnosis.timeline import Threads
@@ -43,6 +44,8 @@ class Tree:
     communication: list[Piece]
     copies: list[Piece]
     idle: list[Leaf]
+    owed: list[Owed]
+    """Idle time that is owed to calls which emptied the queue (drained.py)."""
     loader_ns: int
     start_up: Outside
     wind_down: Outside
@@ -86,7 +89,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     calls = recorded.calls.spans
     parts = branches(recorded, work, judged, calls.start[lost[np.isin(calls.process[lost], np.unique(work.process))]])
     threads = Threads(recorded, judged.length)
-    of_idle = idle(recorded, work, parts.gaps, threads)
+    of_idle, of_calls = idle(recorded, work, parts.gaps, threads)
     process = int(work.process[0])
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
     whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
@@ -99,7 +102,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         profile["vendor"] or "", len(np.unique(work.process)), len(work.start), int((work.end - work.start).sum()), judged,
         parts.lengths(),
         working.computing(recorded, work, judged, parts), working.communication(recorded, work, judged, parts),
-        working.copies(recorded, work, judged, parts), of_idle,
+        working.copies(recorded, work, judged, parts), of_idle, of_calls,
         sum(leaf.ns for leaf in of_idle if leaf.cause == "data loader"),
         start_up(recorded, of_process, judged, threads), wind_down(recorded, of_process, threads), tensor_cores,
         device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),

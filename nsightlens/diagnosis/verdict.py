@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.ranks import Waiting
 from nsightlens.diagnosis.tree import Tree
@@ -47,6 +48,7 @@ class Sums:
     queued_ns: int
     wind_down_ns: int
     loader_ns: int
+    owed: tuple[Owed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def sums(trees: Sequence[Tree]) -> Sums:
     outside = [(tree.start_up.ns, tree.start_up.queued_ns, tree.wind_down.ns) for tree in processes.values()]
     before, queued, after = (sum(ns) for ns in zip(*outside, strict=True)) if outside else (0, 0, 0)
     return Sums(tuple(trees), sum(tree.window.length for tree in trees), branches, leaves, pieces, before, queued, after,
-                sum(tree.loader_ns for tree in trees))
+                sum(tree.loader_ns for tree in trees), tuple(part for tree in trees for part in tree.owed))
 
 
 def _leaves(every: Iterable[Leaf]) -> list[Leaf]:

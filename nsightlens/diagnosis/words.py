@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED, Condition
+from nsightlens.diagnosis.capture_words import not_judged, short
+from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
 from nsightlens.diagnosis.findings import Finding, plain_ns
-from nsightlens.diagnosis.host_only import HostOnly
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
 from nsightlens.diagnosis.tree import Tree
@@ -19,7 +19,6 @@ from nsightlens.diagnosis.verdict import (
     IDLE,
     INPUT,
     LATE,
-    NONE,
     NOT_RECORDED,
     START_UP,
     WIND_DOWN,
@@ -31,8 +30,6 @@ from nsightlens.diagnosis.working import Piece
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, number, share, spans
 
-_NAME = 40
-"""Characters of a name in a sentence."""
 _WORTH_PCT = 5
 _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
                "memset": "memset", "HtoD migration": "page migration to the device",
@@ -127,10 +124,12 @@ COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu"), "l
 
 def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
-    named = found.subject and _DIRECTIONS.get(found.subject, _short(found.subject))
+    named = found.subject and _DIRECTIONS.get(found.subject, short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}")
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
+    if found.owed_ns:
+        amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
     said = action(found)
     return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
 
@@ -141,45 +140,6 @@ def action(found: Finding) -> str:
         return ACTIONS[found.action]
     _, blocks, _, sms = found.action.split()
     return f"its largest grid has {counted(int(blocks), 'block')} for {sms} SMs: split the work into more blocks"
-
-
-def not_timeline(judged_cause: str, host: HostOnly | None, sums: Sums | None) -> str:
-    """Return what is said of a run without a timeline to judge."""
-    if sums is not None:
-        works, gpu = sum(tree.works for tree in sums.trees), sum(tree.gpu_ns for tree in sums.trees)
-        return f"Nothing to judge: {counted(works, 'GPU operation')} of {duration(gpu)} in all. Record more of the job."
-    if host is None or not host.of_ns or judged_cause == NONE:
-        calls = f"{counted(host.calls, 'API call')} and no kernel launched" if host and host.calls else "no GPU work was recorded"
-        return f"Nothing to judge: {calls}. Record while the program uses the GPU."
-    if host.launches:
-        waits = "waits" if "Synchronize" in host.name else "is"
-        return (f"Of {duration(host.of_ns)}, no kernel was recorded, of {number(host.launches)} launched; the host {waits} "
-                f"{share(100 * host.ns / host.of_ns)} ({duration(host.ns)}) in {_short(host.name)}.")
-    return (f"No GPU work was recorded; on the host, {_short(host.name)} takes {duration(host.ns)} of "
-            f"{duration(host.of_ns)} ({share(100 * host.ns / host.of_ns)}).")
-
-
-def hidden(failed: Iterable[Condition], sums: Sums) -> str:
-    """Return what is said where launches lack so many kernels that shares say nothing."""
-    lost = [condition for condition in failed if condition.code == LOST]
-    missing, launches = sum(each.count for each in lost), sum(each.of for each in lost)
-    busy = sums.branches[COMPUTING]
-    return (f"{number(missing)} of {number(launches)} launches have no kernel in the capture: computing was at least "
-            f"{share(100 * busy / sums.whole_ns)} ({duration(busy)}) of {duration(sums.whole_ns)}, and the rest is not recorded.")
-
-
-_CONDITIONS = {
-    LOST: "{0} of {1} launches have no kernel ({2}): idle time around them is not recorded",
-    BEFORE_LAUNCH: "{0} of {1} pieces of GPU work start before their launch call ({2}): causes of idle time are uncertain",
-    UNLINKED: "{0} of {1} kernels have no launch call in the capture ({2}): what the host did before them is unknown",
-    RANKS: "{0} of {1} ranks were captured: a rank that was not may be late",
-    OVERHEAD: "the profiler held threads for {3} between first and last GPU work: idle is an upper bound",
-}
-
-
-def condition(found: Condition) -> str:
-    """Return a condition that failed in a line."""
-    return _CONDITIONS[found.code].format(number(found.count), number(found.of), share(found.share_pct), duration(found.ns))
 
 
 def sentence(verdict: Verdict) -> str:
@@ -278,7 +238,7 @@ def _named(leaf: Leaf) -> str:
     if not named or leaf.cause == "data loader":
         return ""
     several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
-    return f" ({', '.join(_short(name) for name, _ in several)})"
+    return f" ({', '.join(short(name) for name, _ in several)})"
 
 
 def _leaf(leaves: list[Leaf], is_named: bool) -> str:
@@ -289,7 +249,7 @@ def _leaf(leaves: list[Leaf], is_named: bool) -> str:
     if leaf.cause == "unknown":
         return "the host, outside of recorded calls"
     name = next((name for name, _ in leaf.names if name), "")
-    return f"{leaf.cause} in {_short(name)}" if name and is_named else leaf.cause
+    return f"{leaf.cause} in {short(name)}" if name and is_named else leaf.cause
 
 
 def _kernels(sums: Sums, part: Part, first: bool) -> str:
@@ -308,7 +268,7 @@ def _kernels(sums: Sums, part: Part, first: bool) -> str:
     count = len([piece for piece in pieces if piece.ns])
     if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
         return f" in {number(count)} kernels" if first else ""
-    return f", {_short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}"
+    return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}"
 
 
 def _fill(sums: Sums, computing_ns: int) -> str:
@@ -330,7 +290,7 @@ def _copies(pieces: list[Piece], first: bool) -> str:
 
 
 def _collective(pieces: list[Piece]) -> str:
-    return f" ({_short(pieces[0].name)})" if pieces else ""
+    return f" ({short(pieces[0].name)})" if pieces else ""
 
 
 def _late(verdict: Verdict, first: bool) -> str:
@@ -364,10 +324,6 @@ def _graphs(verdict: Verdict) -> str:
     return ""
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[:_NAME - 1]}…"
-
-
 def tree_of(trees: Iterable[Tree]) -> str:
     """Return what a tree is of."""
     found = list(trees)
@@ -384,7 +340,13 @@ def first(found: Judged) -> str:
     if found.counters:
         return measured(found.counters)
     if found.verdict:
-        return sentence(found.verdict)
-    if found.cause == NOT_RECORDED and found.sums:
-        return hidden(found.conditions, found.sums)
-    return not_timeline(found.cause, found.host, found.sums)
+        return sentence(found.verdict) + _blocking(found)
+    return not_judged(found)
+
+
+def _blocking(found: Judged) -> str:
+    """Return that launches wait for their kernels, where the host's time leads or stands beside what does."""
+    verdict = found.verdict
+    causes = {part.cause for part in (verdict.lead, *verdict.beside)} if verdict else set()
+    is_it = HOST in causes and any(each.code == BLOCKING for each in found.conditions)
+    return " Each launch lasts as long as its kernel (CUDA_LAUNCH_BLOCKING)." if is_it else ""

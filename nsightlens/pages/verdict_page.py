@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nsightlens.names.kernel_names import labels
 from nsightlens.pages import counter_sections
 from nsightlens.pages.asked import Page, Row
-from nsightlens.pages.section import PARAGRAPH, Section, listed, some
+from nsightlens.pages.section import PARAGRAPH, Section, listed, more, some
 from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share
 from nsightlens.views.node_names import NODE_NAMES
@@ -40,7 +40,11 @@ def verdict(asked: Page) -> list[Section]:
                 for row in rows if row["kind"] == "finding"]
     limits = counter_sections.limits(counter_sections.measured(asked))
     first = Section(lines=listed([" ".join(said), *limits], PARAGRAPH))
-    return [first, Section("What to look at first", asked.note("verdict"), (), listed(findings))] if findings else [first]
+    if not findings:
+        return [first]
+    every = asked.store.view("findings", only_run=asked.run, only_tool=rows[0]["tool"]).num_rows
+    lines = (*listed(findings), *more(every - len(findings), "findings"))
+    return [first, Section("What to look at first", asked.note("verdict"), (), lines)]
 
 
 def tree(asked: Page) -> list[Section]:

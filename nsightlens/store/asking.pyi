@@ -992,7 +992,10 @@ class Asking:
             subject: The kernel, call, range, direction or ranks that it is about; NULL where there is none.
             rank: The rank that alone has it; NULL where several do, or where it is unknown.
             who: The ranks or GPUs in whose window it is 2 %, too; NULL where one GPU without a rank is all.
-            total_ns: How long, over all ranks, GPUs and steps.
+            total_ns: How long, over all ranks, GPUs and steps. Of a call that waited until the GPU had nothing to do,
+                with the idle time behind it that would be gone if its thread had launched on instead (`what` says how
+                much): in time_tree that stands under what the thread did, and no other finding has it where it is
+                most of a leaf.
             of_ns: The whole: the windows of all trees; NULL for start-up, which is no part of them.
             share_pct: total_ns as a share of of_ns, to one decimal.
             winnable_ns: What the job would gain by curing it; NULL where that is not known.

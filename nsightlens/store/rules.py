@@ -13,7 +13,7 @@ VERSIONS = {
     "attribution": 2,
     "overruns": 1,
     "matching": 3,
-    "nsys": 12,
+    "nsys": 13,
     "ncu": 5,
     "kineto": 12,
     "steps": 1,

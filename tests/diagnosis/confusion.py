@@ -54,9 +54,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of a capture: the rows of the verdict, the ns of each node of its trees, and how many steps are judged."""
+    """What is said of a capture: the rows of the verdict, all findings, the ns of each node of its trees, the steps judged."""
 
     rows: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
     nodes: Sums
     steps: int
     window_ns: int
@@ -70,18 +71,22 @@ class Reading:
         """Return the ns of the leaves of idle time that have such a name."""
         return sum(ns for path, ns in self.nodes.items() if path[0] == "idle" and len(path) == 3 and re.search(pattern, path[2]))
 
+    def found(self, pattern: str) -> int:
+        """Return the ns of the findings with such a subject."""
+        return sum(row["total_ns"] for row in self.findings if re.search(pattern, row["subject"] or ""))
+
     def won(self) -> int:
         """Return what late ranks would win on time, in all windows."""
         return sum(self.ranks * row["winnable_ns"] for row in self.rows if row["winnable_ns"])
 
 
-NOTHING = Reading([], {}, 0, 0, 0)
+NOTHING = Reading([], [], {}, 0, 0, 0)
 _LATE = Kind(("late rank",), r"late ranks? {rank}\b", Reading.won)
 _COMMUNICATION = Kind(("communication",), "exposed communication", lambda found: found.of("communication"))
 KINDS: dict[str, Kind] = {
     fault.LOADER: Kind(("data loader",), "data loader", lambda found: found.of("idle", "data loader")),
     fault.PAGEABLE: Kind(("copies",), "copies", lambda found: found.of("copies")),
-    fault.ALLOCATION: Kind((), "cudaMalloc|cudaFree", lambda found: found.named("cudaMalloc|cudaFree")),
+    fault.ALLOCATION: Kind((), "cudaMalloc|cudaFree", lambda found: found.found("cudaMalloc|cudaFree")),
     fault.OVERHEAD: Kind(("profiler",), "profiler", lambda found: found.of("idle", "profiler")),
     fault.FP32: Kind(("FP32",), "FP32", lambda found: found.of("computing")),
     fault.UNFUSED: Kind(("launching", "operators"), "while the host launches|in operators|between kernels",
@@ -92,9 +97,11 @@ KINDS: dict[str, Kind] = {
     fault.SLOW_GPU: _LATE,
     fault.LATE_HOST: replace(_LATE, within_pct=(20, 0.5)),
     _THROTTLING: replace(_LATE, high=lambda found: int(1.3 * found.won())),
-    fault.ITEM: Kind((), "Synchronize|aten::item|_local_scalar_dense", lambda found: found.of("idle", "waiting"),
+    fault.ITEM: Kind((), "Synchronize|aten::item|_local_scalar_dense", lambda found: found.found("Synchronize"),
                      lambda found: found.of("idle") + found.of("copies")),
     fault.TENSOR_PARALLEL: replace(_COMMUNICATION, high=lambda found: found.of("communication") + found.of("idle")),
+    fault.STAGE: replace(_LATE, words=r"late ranks? {rank}\b|exposed communication", causes=("late rank", "communication"),
+                         low=lambda found: found.of("communication"), high=lambda found: int(3.1 * found.of("communication"))),
 }
 _ALIKE = ({fault.BUCKET, fault.SLOW_LINK, fault.TENSOR_PARALLEL}, {fault.SLOW_GPU, fault.LATE_HOST, _THROTTLING})
 """Faults that are one cause in a tree: no pair is made of them."""
@@ -148,14 +155,14 @@ def read(jobs: list[Job]) -> None:
             run = f"job{number:03d}"
             generator.timelines(Path(name) / "runs" / run, each.tool, replace(each.knobs, run=run))
         with nl.ingest(Path(name) / "runs", store=Path(name) / "store", jobs=1) as store:
-            rows, tree = store.view("verdict").to_pylist(), store.view("time_tree").to_pylist()
+            views = [store.view(view).to_pylist() for view in ("verdict", "findings", "time_tree")]
     for number, each in enumerate(jobs):
         run = f"job{number:03d}"
-        each.reading = reading([row for row in rows if row["run"] == run], [row for row in tree if row["run"] == run])
+        each.reading = reading(*([row for row in view if row["run"] == run] for view in views))
 
 
-def reading(rows: list[dict[str, Any]], tree: Iterable[dict[str, Any]]) -> Reading:
-    """Return what is said, from the rows of the views verdict and time_tree."""
+def reading(rows: list[dict[str, Any]], findings: list[dict[str, Any]], tree: Iterable[dict[str, Any]]) -> Reading:
+    """Return what is said, from the rows of the views verdict, findings and time_tree."""
     nodes: Sums = defaultdict(int)
     paths: dict[tuple[Any, int], tuple[str, ...]] = {}
     steps, window, ranks = [], 0, 0
@@ -167,7 +174,7 @@ def reading(rows: list[dict[str, Any]], tree: Iterable[dict[str, Any]]) -> Readi
         path = (*paths.get((row["profile_id"], row["parent_index"]), ()), row["node"])
         paths[row["profile_id"], row["row_index"]] = path
         nodes[path] += row["total_ns"]
-    return Reading([row for row in rows if row["kind"] != "condition"], dict(nodes), min(steps), window, ranks)
+    return Reading([row for row in rows if row["kind"] != "condition"], findings, dict(nodes), min(steps), window, ranks)
 
 
 def _kind(planted: Any) -> str:
@@ -195,6 +202,8 @@ def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
     size: float = share * step_ns
     if kind == fault.SLOW_STEP:
         return Fault(kind, size * steps, step=rng.randrange(3, steps))
+    if kind == fault.STAGE:
+        return Fault(kind, 1 + 5 * share, rank)
     if kind in (fault.SLOW_GPU, _THROTTLING):
         return Fault(fault.SLOW_GPU, 1 + 2 * share, rank, rng.randrange(4, 6) if kind == _THROTTLING else 0)
     if kind in (fault.PAGEABLE, fault.SLOW_LINK):
@@ -206,7 +215,7 @@ def planted(healthy: Job, kind: str, rng: random.Random) -> Any:
     elif kind == fault.UNFUSED:
         size = 20 + size // 14_000
     elif kind == fault.ITEM:
-        size = rng.randrange(10, 50)
+        size = rng.randrange(30, 200)
     elif kind == fault.TENSOR_PARALLEL:
         size = rng.randrange(1, 4)
     elif kind == fault.BUCKET:
@@ -280,8 +289,10 @@ def case(number: int) -> Case:
     healthy = job(number)
     if kind == fault.TENSOR_PARALLEL:
         healthy = Job(replace(healthy.knobs, world_size=4), "kineto")
+    if kind == fault.STAGE:
+        healthy = Job(replace(healthy.knobs, world_size=4, microbatches=4, batch=healthy.knobs.batch // 4), "kineto")
     one = planted(healthy, kind, rng)
-    others = [each for each in kinds if each not in (kind, fault.TENSOR_PARALLEL)
+    others = [each for each in kinds if each not in (kind, fault.TENSOR_PARALLEL, fault.STAGE)
               and not any({kind, each} <= alike for alike in _ALIKE)]
     is_pair = number % len(kinds) % 2 != number // len(kinds) % 2
     two = healthy.with_faults((one, planted(healthy, rng.choice(others), rng))) if is_pair else None

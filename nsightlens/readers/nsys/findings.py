@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from nsightlens.readers.nsys.gpu import Launches
 from nsightlens.readers.nsys.ranks import Evidence
-from nsightlens.readers.nsys.report import Report, own_messages
+from nsightlens.readers.nsys.report import Report, error_line, own_messages
 from nsightlens.readers.nsys.source import Source
 from nsightlens.readers.nsys.versions import untested
 
+_FEW = 6
+"""Kernels from which on the program did some of its work on the GPU: what it wrote last is no reason for what is missing."""
 _NODE_MODE = "To see them, record with nsys profile --cuda-graph-trace=node"
 _TALLIED = (
     ("no_start", "error", "rows without a start time were left out: the file is damaged"),
@@ -125,6 +127,8 @@ def _missing_kernels(source: Source, seen: Seen) -> Iterator[Finding]:
     else:
         said = f" Messages in the report: {'; '.join(text for _, text in messages)}" if messages else ""
         yield _no_kernels(seen, said)
+    if seen.rows["kernels"] < _FEW and (line := error_line(source)):
+        yield Finding("info", "program_error", f"the last line of the program's standard error: {line}")
 
 
 def _failed_launches(seen: Seen) -> Iterator[Finding]:

@@ -6,12 +6,16 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from nsightlens.readers.nsys.columns import MAX_TIME_NS
-from nsightlens.readers.nsys.source import EVENT_TABLES, GPU_TABLES, HOST_TABLES, Source
+from nsightlens.readers.nsys.source import EVENT_TABLES, GPU_TABLES, HOST_TABLES, STREAMS, Source
 
 _EPOCH_LIKE_NS = 10**17
 """Later than any time since a session's start or a boot (three years), earlier than any epoch time (1973)."""
 
+_LINE = 1000
+"""Characters that are kept of a line of the program, whole words."""
 _VERSION_IN_PATH = re.compile(r"(?<!\d)(20\d\d\.\d+\.\d+)(?!\d)")
 
 
@@ -92,6 +96,17 @@ def own_messages(source: Source) -> list[tuple[bool, str]]:
         if "CUDA" in message_text and (is_warning or message_text.startswith("Number of CUDA events collected")):
             found[message_text] = is_warning
     return [(is_warning, message_text) for message_text, is_warning in found.items()][:8]
+
+
+def error_line(source: Source) -> str | None:
+    """Return the last line that is not empty of what the program wrote to its standard error, where nsys kept it."""
+    rows = source.rows(STREAMS, ("filenameId", "contentId"))
+    ids = pa.array([number(value) for row in rows for value in row], pa.int64())
+    texts = source.strings(ids).to_pylist()
+    lines = [line for name, content in zip(texts[::2], texts[1::2], strict=True) if "stderr" in (name or "")
+             for line in (content or "").splitlines() if line.strip()]
+    line = " ".join(lines[-1].split()) if lines else ""
+    return (line if len(line) <= _LINE else line[:_LINE].rpartition(" ")[0]) or None  # half a word might be half a secret
 
 
 def text(value: object) -> str | None:
