@@ -20,8 +20,7 @@ from nsightlens.views.palette import BRANCHES, CATEGORIES, SLICES
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
-_ANSWERS = ("profile_overview", "diagnostic_summary", "verdict", "findings", "time_tree", "step_breakdown", "kernel_summary",
-            STEP_DIFFERENCE)
+_ANSWERS = ("profile_overview", "diagnostic_summary", "verdict", "findings", "time_tree", "step_breakdown", "kernel_summary")
 """Views whose rows are read here, too: for the static part of the page, and for names."""
 _COARSER = (FINEST, 1000, 250)
 """Stretches per step into which short slices are merged, where all of them are too many."""
