@@ -107,7 +107,8 @@ def bounds(page: Page) -> list[Section]:
     columns = (
         Column("rank", [str(key[0]) for key in shown], 9),
         Column("window", [duration(trees[key]["window"]["total_ns"]) for key in shown], 7),
-        *(Column(NODE_NAMES.get(branch, branch), [share(trees[key][branch]["share_pct"]) for key in shown], 8) for branch in named),
+        *(Column(NODE_NAMES.get(branch, branch), [share(trees[key][branch]["share_pct"]) for key in shown], 8)
+          for branch in named),
         Column("idle, mostly", [NODE_NAMES.get(causes.get(key, ""), causes.get(key, "")) for key in shown], 6, text=True),
         Column("start-up", [duration(trees[key]["start-up"]["total_ns"]) for key in shown], 4),
     )

@@ -12,9 +12,9 @@ from nsightlens.names.distinct import shortened
 from nsightlens.pages.asked import Row
 from nsightlens.pages.section import NAME, PARAGRAPH, Bars, Section, listed
 from nsightlens.pages.tables import Column
-from nsightlens.pages.verdict_page import SAID
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, counted, duration, number
+from nsightlens.views.node_names import NODE_NAMES
 
 if TYPE_CHECKING:
     from nsightlens.store.comparison import Comparison
@@ -99,7 +99,7 @@ def _named(found: Difference, line: Line) -> str:
         return found.called if found.per_step else "window"
     if line.path[0] == COMMUNICATION and len(line.path) == 2:
         return words.called(line)
-    return SAID.get(line.path[-1], line.path[-1])
+    return NODE_NAMES.get(line.path[-1], line.path[-1])
 
 
 def kernels(found: Difference, is_stored: bool = False) -> list[Section]:

@@ -39,7 +39,7 @@ def side(run: str, kernels: dict[str, int], idle: dict[str, int], *, steps: int 
               "start-up": [Leaf("unknown", start_up, (), 1)] if start_up else [], "wind-down": []}
     whole = sum(parts)
     trees = [tree(steps, ns, 0) for ns in recordings or (whole,)]
-    sums = Sums(tuple(trees), whole, dict(zip(BRANCHES, parts, strict=True)), leaves, pieces, start_up, 0, 0, 0)
+    sums = Sums(tuple(trees), whole, dict(zip(BRANCHES, parts, strict=True)), leaves, pieces, start_up, 0, 0, 0, ())
     known = {key: {("aten::mm", "[1]"): ns} for key, ns in kernels.items()} if issuers is None else issuers
     return Side(run, "nsys", sums, tuple((one,) for one in trees), known, gpus, 0)
 
