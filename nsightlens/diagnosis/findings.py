@@ -10,7 +10,7 @@ from nsightlens.diagnosis.counters import Counters, Measured
 from nsightlens.diagnosis.drained import ALLOCATES
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.timeline import OF_LAUNCHES
-from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
+from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict, judged_ns
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
@@ -35,11 +35,14 @@ class Finding:
     """How many more it is about than the subject."""
     owed_ns: int = 0
     """Of it, idle time behind calls that wait, in which the host launches what it could have launched before (drained.py)."""
+    blocks: int = 0
+    """Of the largest grid, where a kernel has too few; sms: of the GPU."""
+    sms: int = 0
 
 
 def findings(verdict: Verdict) -> list[Finding]:
     """Return all findings of a run: those of which it is known what curing them wins by that, the others by their size."""
-    whole = verdict.sums.whole_ns
+    whole = judged_ns(verdict)
     found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
     found.sort(key=lambda finding: (-_worth(verdict, finding), finding.cause, finding.subject))
     return found
@@ -156,8 +159,8 @@ def _of_fill(sums: Sums) -> Iterator[Finding]:
             alike[name].append((ns, blocks, tree.sms))
     if alike:
         name, those = max(alike.items(), key=lambda item: (sum(ns for ns, *_ in item[1]), item[0]))
-        yield Finding("low fill", name, sum(ns for ns, *_ in those),
-                      f"fill {max(blocks for _, blocks, _ in those)} of {min(sms for *_, sms in those)}")
+        yield Finding("low fill", name, sum(ns for ns, *_ in those), "more blocks",
+                      blocks=max(blocks for _, blocks, _ in those), sms=min(sms for *_, sms in those))
 
 
 def _of_computing(sums: Sums) -> Iterator[Finding]:

@@ -25,10 +25,12 @@ from nsightlens.diagnosis.verdict import (
     Part,
     Sums,
     Verdict,
+    judged_ns,
 )
 from nsightlens.diagnosis.working import Piece
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, number, share, spans
+from nsightlens.views.node_names import NODE_NAMES
 
 _WORTH_PCT = 5
 _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
@@ -124,7 +126,7 @@ COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu"), "l
 
 def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
-    named = found.subject and _DIRECTIONS.get(found.subject, short(found.subject))
+    named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}")
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
@@ -136,16 +138,17 @@ def finding(found: Finding) -> str:
 
 def action(found: Finding) -> str:
     """Return what can be done about a finding."""
-    if not found.action.startswith("fill "):
-        return ACTIONS[found.action]
-    _, blocks, _, sms = found.action.split()
-    return f"its largest grid has {counted(int(blocks), 'block')} for {sms} SMs: split the work into more blocks"
+    few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} SMs: " if found.sms else ""
+    return f"{few}{ACTIONS[found.action]}"
 
 
 def sentence(verdict: Verdict) -> str:
     """Return what bounds a job: the whole, the cause with its share, what stands beside it, and who."""
     lead, sums = verdict.lead, verdict.sums
-    said = [_part(verdict, lead, first=True), *(_part(verdict, part, first=False) for part in verdict.beside)]
+    beside = [_part(verdict, part, first=False) for part in verdict.beside]
+    if beside and lead.cause == NOT_RECORDED and lead.of_ns is not None:
+        beside[0] = f"of the rest, {beside[0]}"
+    said = [_part(verdict, lead, first=True), *beside]
     return f"{_whole(verdict)}{'; '.join(said)}.{_graphs(verdict)}" if sums.trees else ""
 
 
@@ -153,8 +156,7 @@ def _whole(verdict: Verdict) -> str:
     """Return of what the shares are: a step, the window, or with start-up from the first to the last call."""
     sums = verdict.sums
     if verdict.lead.cause in (START_UP, WIND_DOWN):
-        whole = sums.whole_ns + sums.start_up_ns + sums.queued_ns + sums.wind_down_ns
-        return f"Of {duration(whole / len(sums.trees))}{_each(sums)}, "
+        return f"Of {duration(judged_ns(verdict) / len(sums.trees))}{_each(sums)}, "
     steps = [tree.window.steps for tree in sums.trees]
     if all(steps):
         called = sums.trees[0].window.called

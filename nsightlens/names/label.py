@@ -7,7 +7,7 @@ import re
 _MOST = 4000  # characters read: behind them nothing is shown anyway
 _DEEPEST = 64
 _NUMBER = re.compile(r"-?\d+")
-_ARGUMENTS, _WRAPPED = re.compile(r"[<(]"), re.compile(r"\w+<([A-Za-z_]\w*)>")
+_ARGUMENTS, _WRAPPED = re.compile(r"[<(]| \["), re.compile(r"\w+<([A-Za-z_]\w*)(?:#\d+)?>")
 _ORDINAL = re.compile(r"#\d+")
 # What ATen hands its elementwise kernels besides the functor.
 _PLUMBING = re.compile(r"(?:[aA]rray<char\*|TrivialOffsetCalculator|OffsetCalculator|(?:Load|Store)With|TensorListMetadata)")

@@ -97,4 +97,4 @@ def test_kernels_are_charged_the_time_in_which_their_gpu_handles_page_faults() -
 def test_low_fill_is_summed_over_gpus() -> None:
     every = [replace(_tree((100, 0, 0, 0, 0)), low_fill=fill, sms=108) for fill in (("a", 40, 2), ("b", 50, 9), ("a", 30, 7))]
     found = next(one for one in findings(judge(sums(every), None)) if one.cause == "low fill")
-    assert (found.subject, found.ns, found.action) == ("a", 70, "fill 7 of 108")
+    assert (found.subject, found.ns, found.blocks, found.sms) == ("a", 70, 7, 108)
