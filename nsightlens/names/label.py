@@ -7,7 +7,7 @@ import re
 _MOST = 4000  # characters read: behind them nothing is shown anyway
 _DEEPEST = 64
 _NUMBER = re.compile(r"-?\d+")
-_ARGUMENTS, _WRAPPED = re.compile(r"[<(]| \["), re.compile(r"\w+<([A-Za-z_]\w*)(?:#\d+)?>")
+_ARGUMENTS, _WRAPPED = re.compile(r"[<(]"), re.compile(r"\w+<([A-Za-z_]\w*)(?:#\d+)?>")
 _ORDINAL = re.compile(r"#\d+")
 # What ATen hands its elementwise kernels besides the functor.
 _PLUMBING = re.compile(r"(?:[aA]rray<char\*|TrivialOffsetCalculator|OffsetCalculator|(?:Load|Store)With|TensorListMetadata)")
@@ -37,7 +37,7 @@ def shorten(key: str) -> str:
 
 def title(key: str) -> str:
     """Return the name of a kernel for a sentence: without its arguments, but for the one functor that a wrapper calls."""
-    text = shorten(key)
+    text = shorten(key.partition(" [")[0])
     wrapped = _WRAPPED.fullmatch(text)
     return text if wrapped and not _TYPE.fullmatch(wrapped[1]) else _ARGUMENTS.split(text, maxsplit=1)[0] or text
 
