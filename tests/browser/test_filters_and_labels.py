@@ -12,6 +12,8 @@ from nsightlens.views.figures import duration
 from tests.browser.conftest import Opened
 from tests.captures import kineto
 
+CELLS = "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+
 
 def test_no_click_on_the_timeline_says_null(visit: Opened, demo: Path) -> None:
     seen = visit(demo, "tab=timeline&step=2&tool=nsys")
@@ -69,13 +71,15 @@ def test_two_recordings_without_a_rank_are_told_apart(visit: Opened, tmp_path: P
 
 def test_kernels_have_their_labels_and_their_names_behind_them(visit: Opened, demo: Path) -> None:
     seen = visit(demo, "tab=kernels")
-    names = seen.page.locator("#kernels tbody tr").evaluate_all("rows => rows.map(row => [row.cells[0].innerText, row.cells[0].title])")
-    assert not [label for label, _ in names if label.startswith("void ")] and [full for _, full in names if full.startswith("void ")]
+    cells = seen.page.locator("#kernels tbody td:first-child")
+    names = cells.evaluate_all("all => all.map(cell => [cell.innerText, cell.title])")
+    assert not [label for label, _ in names if label.startswith("void ")]
+    assert [full for _, full in names if full.startswith("void ")]
 
 
 def test_shares_of_operators_sum_to_all(visit: Opened, demo: Path) -> None:
-    for state in ("tab=operators", "tab=operators&group=shapes"):
-        shares = visit(demo, state).page.locator("#operators tbody tr td:nth-child(%d)" % (4 if "shapes" not in state else 5))
+    for state, place in (("tab=operators", 4), ("tab=operators&group=shapes", 5)):
+        shares = visit(demo, state).page.locator(f"#operators tbody tr td:nth-child({place})")
         texts = [text for text in shares.all_inner_texts() if text.endswith("%")]
         assert texts and abs(sum(float(text.removesuffix(" %")) for text in texts) - 100) < 2
 
@@ -107,8 +111,8 @@ def test_paper_holds_the_whole_timeline(visit: Opened, demo: Path) -> None:
     seen = visit(demo, "tab=timeline&step=2&tool=nsys", viewport={"width": 1280, "height": 500})
     seen.page.emulate_media(media="print")
     seen.page.set_viewport_size({"width": 720, "height": 1000})
-    box = "(({width, height, left}) => [left + width <= innerWidth, height])(document.querySelector('canvas.timeline').getBoundingClientRect())"
-    seen.until(f"{box}[0] && {box}[1] > 600")
+    box = "document.querySelector('canvas.timeline').getBoundingClientRect()"
+    seen.until(f"{box}.right <= innerWidth && {box}.height > 600")
     assert seen.page.evaluate("nsightlensTimeline.height > nsightlensTimeline.lanes.height")
 
 
@@ -122,7 +126,7 @@ def test_an_area_of_the_timeline_is_summed(visit: Opened, demo: Path, demo_store
     seen.page.mouse.down()
     seen.page.mouse.move(box["x"] + box["width"], box["y"] + box["height"] - 2, steps=4)
     seen.page.mouse.up()
-    lines = seen.page.locator("aside.details tbody tr").evaluate_all("rows => rows.map(row => [...row.cells].map(c => c.innerText))")
+    lines = seen.page.locator("aside.details tbody tr").evaluate_all(CELLS)
     kinds = lines[: next(place for place, line in enumerate(lines) if line[0] == "longest")]
     rows = [row for row in demo_store.view("step_timeline", which_step=2, only_rank=0, only_tool="nsys").to_pylist()
             if row["kind"] == "kernel" and row["family"] == "collective"]

@@ -100,7 +100,8 @@ def test_what_is_shown_has_units(visit: Opened, demo: Path, demo_store: nl.Store
     top = demo_store.view("top_kernels", only_tool="nsys", how_many=1).to_pylist()[0]
     seen = visit(demo, "tab=kernels")
     shown = seen.rows("Kernels")[0]
-    assert seen.page.locator("#kernels tbody td").first.get_attribute("title") == top["name"] and shown[2] == f"{top['instances']:,}"
+    assert seen.page.locator("#kernels tbody td").first.get_attribute("title") == top["name"]
+    assert shown[2] == f"{top['instances']:,}"
     assert shown[3] == f"{top['total_ns'] / 1e6:.2f} ms" and shown[4] == f"{top['time_pct']:.1f} %"
 
 
