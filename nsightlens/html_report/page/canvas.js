@@ -21,7 +21,7 @@ class Timeline {
     PAPER.onchange = () => this.print();
   }
 
-  // Lay out anew for paper, where all lanes are in sight, and back: at once, as the browser does not wait for a frame.
+  // Lay out again for paper, which holds all lanes, and back; at once, because a browser prints without waiting for a frame.
   print() {
     this.layOut();
     this.element.scrollTop = 0;

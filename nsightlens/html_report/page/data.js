@@ -18,7 +18,7 @@ function load(name, words) {
 const LABELS = new Map();
 const KERNELS = new Map();
 const kernelName = (name) => LABELS.get(name) ?? name;
-// What tells a recording from the others of its run and tool, by its profile_id.
+// The name of each recording, by its profile_id: what differs in the names of the files.
 const RECORDINGS = new Map();
 
 async function loadNames() {

@@ -64,7 +64,7 @@ async function drawPage() {
   }
 }
 
-// What tells a control from the others: its kind and its words. Whoever changed it by the keyboard finds the focus there again.
+// A control is known by its kind and its words: after a change by the keyboard, the focus is there again.
 const wordsOf = (control) => `${control.tagName} ${control.getAttribute("aria-label") ?? (control.closest("label") ?? control)
   .textContent.replace(/^[▸▾] /, "")}`;
 
