@@ -133,6 +133,8 @@ def runs(
     from nsightlens.store.comparison import of_places
 
     spare_pandas()
+    if output is not None and form is None:
+        check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
     with ExitStack() as stack:
         places, is_stored = opened_runs(runs, store, views, stack)
 
@@ -142,8 +144,6 @@ def runs(
                 items = by or ("kernel" if form == "json" or _ends(output, ".json") else None)
                 return of_places(places, by=items, on_question=begin, time=tool, **judging)
 
-        if output is not None and form is None:
-            check_ending(output, (*PICTURES, ".csv", ".json", ".parquet", ".txt"))
         if output is not None and _ends(output, *PICTURES):
             _draw(places, output, by, tool, judging)
             output = None  # the page goes to standard output all the same

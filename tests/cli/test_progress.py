@@ -101,7 +101,7 @@ def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: 
 
 
 @pytest.mark.parametrize(("asked", "slow", "heard"), [
-    (["compare", "runs", "a", "b"], "nsightlens.store.store.Store.view", r"comparing: 0/4 comparability; \d+ s so far"),
+    (["compare", "runs", "a", "b"], "nsightlens.analyses._compared.tools", r"comparing: 0/3 trees; \d+ s so far"),
     (["report", "--output", "report.html"], "nsightlens.html_report.contents.Contents.facts", "writing the report: "),
     (["compare", "ranks"], "nsightlens.pages.ranks_page.balance", r"comparing: 5/7 balance; \d+ s so far, about \d+ s left"),
     (["summary"], "nsightlens.pages.sections.ordered", r"summing up: \d+ s so far"),
@@ -116,7 +116,7 @@ def test_a_long_command_says_how_far_it_is(
         time.sleep(0.5)
         raise UsageError("slow")
 
-    monkeypatch.setattr("nsightlens.analyses.run_difference.named", lambda _, *runs: runs)  # the store has one run
+    monkeypatch.setattr("nsightlens.analyses._runs.named", lambda _, *runs: runs)  # the store has one run
     answer.__name__ = slow.rpartition(".")[2]
     monkeypatch.setattr(slow, answer)
     done = run(*asked, "--store", str(bundled_store))
@@ -192,7 +192,7 @@ def test_ctrl_c_during_a_query_is_said_like_any_other(bundled_store: Path, monke
     def asked(*_: object, **__: object) -> NoReturn:
         raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr("nsightlens.store.comparison.of_runs", asked)
+    monkeypatch.setattr("nsightlens.analyses._runs.named", asked)
     done = run("compare", "runs", "a", "b", "--store", str(bundled_store))
     assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "interrupted; the store is unchanged")
 
@@ -209,7 +209,7 @@ def test_a_signal_that_asks_to_end_ends_in_order(bundled_store: Path, monkeypatc
         finally:
             tidied.append("temporary files")
 
-    monkeypatch.setattr("nsightlens.store.comparison.of_runs", asked)
+    monkeypatch.setattr("nsightlens.analyses._runs.named", asked)
     done = run("compare", "runs", "a", "b", "--store", str(bundled_store))
     assert (done.returncode, done.stderr.splitlines()[-1]) == (128 + number, "interrupted; the store is unchanged")
     assert tidied and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -25,7 +25,7 @@ def two_runs(launcher: Launcher, folder: Path, tools: Path) -> str:
         if done.returncode:
             return f"**{run} ended with code {done.returncode}**"
     for words, wanted in ((["ingest", "ddp/base", "ddp/fused", "--no-answers"], ""),
-                          (["compare", "runs", "base", "fused"], "nsys, 1 recording each")):
+                          (["compare", "runs", "base", "fused"], "One recording of each")):
         command = [sys.executable, "-m", "nsightlens", *words, "--store", "store"]
         python = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, cwd=folder, env=python, capture_output=True, text=True, check=False)

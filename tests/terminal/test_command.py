@@ -45,7 +45,7 @@ def test_our_command_line_understands_every_name(tmp_path: Path) -> None:
     assert show is not None
     lines = [Command("compare runs", (name, "other", ("--by", "op"))).shell() for name in NAMES]
     given = [runs.make_context("runs", words).params for _, _, _, *words in paste("\n".join(lines), tmp_path, "sh")]
-    assert [(one["base"], one["other"], one["by"]) for one in given] == [(name, "other", "op") for name in NAMES]
+    assert [(one["runs"], one["by"]) for one in given] == [((name, "other"), "op") for name in NAMES]
     lines = [Command("show", ("busy_time", ("--run", name))).shell() for name in NAMES]
     given = [show.make_context("show", words).params for _, _, *words in paste("\n".join(lines), tmp_path, "sh")]
     assert [one["only_run"] for one in given] == [(name,) for name in NAMES]

@@ -86,7 +86,7 @@ def test_two_configurations_in_one_job_are_two_runs(stage: Stage, name: str) -> 
     assert done.returncode == 0 and "directories_pooled" not in done.stderr, done.stderr
     done = nsightlens(stage, "compare", "runs", "base", "fused", "--store", "store")
     assert done.returncode == 0 and "No known property differs" in done.stdout, done.stderr
-    assert "nsys, 1 recording each" in done.stdout
+    assert "One recording of each" in done.stdout
 
 
 def test_captures_of_several_directories_in_one_run_are_said(tmp_path: Path) -> None:
