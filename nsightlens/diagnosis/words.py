@@ -149,7 +149,7 @@ def sentence(verdict: Verdict) -> str:
     if beside and lead.cause == NOT_RECORDED and lead.of_ns is not None:
         beside[0] = f"of the rest, {beside[0]}"
     said = [_part(verdict, lead, first=True), *beside]
-    return f"{_whole(verdict)}{'; '.join(said)}.{_graphs(verdict)}" if sums.trees else ""
+    return f"{_whole(verdict)}{'; '.join(said)}.{_what_is_missing(verdict)}" if sums.trees else ""
 
 
 def _whole(verdict: Verdict) -> str:
@@ -316,8 +316,10 @@ def _ranks(ranks: Iterable[int]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def _graphs(verdict: Verdict) -> str:
-    """Return a second sentence where the capture records graphs instead of running the job."""
+def _what_is_missing(verdict: Verdict) -> str:
+    """Return a second sentence where the capture does not show what the job does."""
+    if verdict.cause == NOT_RECORDED:
+        return " Launched work ran that the capture lacks: record again, over more steps."
     of = verdict.sums.leaves.get(IDLE if verdict.lead.branch == IDLE else verdict.lead.cause, [])
     if verdict.cause in (HOST, START_UP) and of and of[0].cause == "recording graphs":
         return " This capture records graphs; it does not run the job."
