@@ -59,8 +59,8 @@ nsl_json_number() {
 
 # --- secrets: what nsightlens/discovery/secrets.py strikes; the regular expressions have its names ------------------------
 
-nsl_assignment='([A-Za-z0-9_.+-]+)(\\*["'\'']|%22)?[])]?((\\?[[:space:]])*)([:+?]?=>?|:-|:|,|%(25)*3[AaDd])?((\\?[[:space:]])*)'
-nsl_scheme='((bearer|basic|digest|token|negotiate|apikey)(\\?[[:space:]])+)?'
+nsl_assignment='([A-Za-z0-9_.+-]+)(\\*["'\'']|%22)?[])]?((\\?[[:space:]])*)([:+?]?=>?|:-|: ?str ?=|: ?bytes ?=|: ?string ?=|: ?SecretStr ?=|:|,|%(25)*3[AaDd])?((\\?[[:space:]])*)'
+nsl_scheme='((bearer|basic|digest|token|negotiate|apikey|!![a-z0-9_]{1,20})(\\?[[:space:]])+)?'
 nsl_chunk='(\\.|[^[:space:];&|"'\''\])+'
 nsl_quoted='([$]|[rbuf]{1,2})?(\\+"[^"]*"?|\\+'\''[^'\'']*'\''?|"([^"\]|\\.)*"?|'\''([^'\''\]|\\.)*'\''?)'
 nsl_quoted+='([a-z0-9_$/+=-]+|'\''[^'\''[:space:]]*'\''|"[^"[:space:]]*")*'

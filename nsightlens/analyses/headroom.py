@@ -15,7 +15,7 @@ run and tool, the largest gain comes first, then the largest headroom, and unkno
 @needs timeline
 @requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _gpu_work, _kineto_known, _ncu_by_config, _ncu_known
 @requires _roofline_point, _steps, _timeline_tools, _waits, timeline_kernels, api_calls, devices, gpu_peaks
-@requires graph_executions, kernels, memory_ops, processes, ranges, recordings
+@requires graph_executions, kernels, memory_ops, processes, profiles, ranges, recordings
 @assumes The GPU ran at its boost clock, as the datasheet's dense peaks assume: headroom is an upper bound.
 @assumes Data comes from DRAM: kernels that find it in a cache can exceed their roof, and count as at the roof (see
     launches_above_roof).

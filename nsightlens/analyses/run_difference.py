@@ -11,7 +11,7 @@ replicates of its run. `needed` is the number of recordings that would suffice. 
 the item NULL. Both runs are compared under the same tool: nsys where both have it, else Kineto.
 @scope run
 @topic runs
-@requires _bounded_kernels, _steps, kernels, recordings
+@requires _bounded_kernels, _steps, kernels, profiles, recordings
 @assumes Both runs do the same work per step on as many ranks (comparability: what differs).
 @assumes Recordings of a run are independent of each other, and their means vary normally (see recordings).
 @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.

@@ -8,7 +8,7 @@ figure over the one from shapes. The verdicts claim no more than names and numbe
 @topic roofline
 @needs counters, shapes
 @requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps
-@requires timeline_kernels, devices, gpu_peaks, kernels, matches, ranges, recordings
+@requires timeline_kernels, devices, gpu_peaks, kernels, matches, profiles, ranges, recordings
 @assumes Both executions ran the same program on the same shapes.
 @first name, flop_verdict, bytes_verdict, flop_ratio, bytes_ratio
 @column run               Run (one workload in one configuration).

@@ -10,7 +10,7 @@ each): their steps are not replicates of a run.
 @topic runs
 @needs gpu_work
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
-@requires memory_ops
+@requires diagnostics, memory_ops
 @requires advice, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges, recordings
 @assumes Both runs do the same work per step, or in all where they have no steps (comparability: what differs).

@@ -124,7 +124,7 @@ def runs(
     nsightlens compare before.json.gz after.json.gz
     nsightlens compare base fused
     nsightlens compare g1 g2 g4 g8
-    nsightlens compare base fused --by op --format json
+    nsightlens compare runs base fused --by op --format json
     """
     from nsightlens.cli.captures import opened_runs
     from nsightlens.pages import runs_page

@@ -19,7 +19,8 @@ from tests.conftest import Shared
 from tests.places import ROOT
 
 FIXTURE = ROOT / "fixtures" / "simulated_resnet18_ddp"
-NEEDS_MORE = ("s3://", "--executor", "my_views", "/opt/nvidia", "ncu-plan", "parts.csv", "nsightlens hta base\n", "; bash")
+NEEDS_MORE = ("s3://", "--executor", "my_views", "/opt/nvidia", "ncu-plan", "parts.csv", "nsightlens hta base\n", "; bash",
+              "before.json.gz", "g1 g2")
 """What tells examples that need a URL, a cluster, a vendor's tool, HTA, or files that no example here makes."""
 
 

@@ -127,8 +127,8 @@ def test_a_parameter_that_a_view_lacks_is_answered_with_what_works(bundled_store
 @pytest.mark.parametrize(("view", "pair"), [
     ("step_breakdown", "step=3"), ("step_timeline", "step=3"), ("kernel_summary", "name=*gemm*"), ("top_kernels", "tool=nsys")])
 def test_a_column_is_a_filter(bundled_store: Path, view: str, pair: str) -> None:
-    rows = show(bundled_store, view, pair, "-f", "csv")
-    assert rows == show(bundled_store, view, f"only_{pair}", "-f", "csv") != show(bundled_store, view, "-f", "csv")
+    rows = show(bundled_store, view, pair, "-f", "csv").stdout
+    assert rows == show(bundled_store, view, f"only_{pair}", "-f", "csv").stdout != show(bundled_store, view, "-f", "csv").stdout
     with pytest.raises(UsageError, match="are the same filter"):
         show(bundled_store, view, pair, f"only_{pair}")
 
