@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nsightlens.diagnosis.recorded import Ask
-from nsightlens.names.kernel_names import labels
+from nsightlens.names.kernel_names import family, labels
 from nsightlens.views.figures import duration, share
 
 _CONFIGURATIONS = """
@@ -67,7 +67,7 @@ def _limit(limited_by: str | None, unit: str | None, pct: float | None) -> str:
 
 def pairs(base: Sequence[Counted], other: Sequence[Counted]) -> list[Pair]:
     """Return the pairs, the largest change first: the same kernel and configuration; else of a kernel what is left of it, in the
-    order of time; else the only kernel that is left of each."""
+    order of time; else the only kernel that is left of each, where family and configuration are the same."""
     left, new, found = list(base), list(other), []
     for needs_configuration in (True, False):
         for after in list(new):
@@ -77,10 +77,14 @@ def pairs(base: Sequence[Counted], other: Sequence[Counted]) -> list[Pair]:
                 left.remove(before)
                 new.remove(after)
                 found.append(Pair(before, after))
-    if len(left) == len(new) == 1:
+    if len(left) == len(new) == 1 and _are_alike(left[0], new[0]):
         found.append(Pair(left.pop(), new.pop()))
     found += [Pair(one, None) for one in left] + [Pair(None, one) for one in new]
     return sorted(found, key=lambda pair: (pair.difference is None, -abs(pair.difference or 0), pair.kernel.key))
+
+
+def _are_alike(base: Counted, other: Counted) -> bool:
+    return base.configuration == other.configuration and family(base.name) == family(other.name)
 
 
 def sentence(found: Sequence[Pair], runs: tuple[str, str]) -> list[str]:
@@ -90,15 +94,17 @@ def sentence(found: Sequence[Pair], runs: tuple[str, str]) -> list[str]:
     timed = [pair for pair in found if pair.difference is not None]
     if not timed:
         return [*apart, "ncu recorded no times in one of the two, so that only limits can be compared."]
-    are_alike = all(base.launches == other.launches for base, other in both)
+    are_alike = len(both) == len(found) and all(base.launches == other.launches for base, other in both)
     sums = [_total([pair.base for pair in timed], are_alike), _total([pair.other for pair in timed], are_alike)]
     largest = abs(timed[0].difference or 0)
     worth = [pair for pair in timed[:_MOST] if pair.difference and 100 * abs(pair.difference) >= _OF_LARGEST_PCT * largest]
-    parts = "; ".join(_part(pair) for pair in worth)
+    names = labels({side.name for pair in worth for side in (pair.base, pair.other) if side}, _NAME)
+    parts = "; ".join(_part(pair, names) for pair in worth)
     subject = "the kernels take" if are_alike else "one launch of each kernel takes"
     if not worth and sums[0] == sums[1]:
         return [*apart, f"Under ncu, {subject} {duration(sums[0])} in both; no kernel changed."]
-    change = f"{after_before(sums[1], sums[0])} ({'+' if sums[1] > sums[0] else ''}{duration(sums[1] - sums[0])}{_pct(*sums)})"
+    pct = _pct(*sums) if both else ""
+    change = f"{after_before(sums[1], sums[0])} ({'+' if sums[1] > sums[0] else ''}{duration(sums[1] - sums[0])}{pct})"
     return [*apart, f"Under ncu, {subject} {change}{': ' if parts else ''}{parts}."]
 
 
@@ -117,12 +123,11 @@ def after_before(after: float, before: float) -> str:
     return f"{number if unit == texts[1].partition(' ')[2] else texts[0]} instead of {texts[1]}"
 
 
-def _part(pair: Pair) -> str:
-    name = labels({pair.kernel.name}, _NAME)[pair.kernel.name]
-    was = f" (was {labels({pair.base.name}, _NAME)[pair.base.name]})" if pair.base and pair.other and (
-        pair.base.key != pair.other.key) else ""
+def _part(pair: Pair, names: Mapping[str, str]) -> str:
+    is_renamed = pair.base and pair.other and pair.base.key != pair.other.key
+    was = f" (was {names[pair.base.name]})" if pair.base and is_renamed else ""
     times = after_before(*(side.ns or 0 if side else 0 for side in (pair.other, pair.base)))
-    return f"{name}{was} {times}{_limits(pair)}"
+    return f"{names[pair.kernel.name]}{was} {times}{_limits(pair)}"
 
 
 def _limits(pair: Pair) -> str:

@@ -8,7 +8,7 @@ from nsightlens.diagnosis.difference import Difference, Line, efficiencies, scal
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, NOT_RECORDED, START_UP, WIND_DOWN
 from nsightlens.names.kernel_names import labels
 from nsightlens.statistics.significance import interval_of_means, smallest_shown
-from nsightlens.views.figures import MISSING, counted, counted_both, duration, share
+from nsightlens.views.figures import MISSING, counted, counted_both, duration, number, share
 
 _NAME = 40
 """Characters of a name in a sentence."""
@@ -31,10 +31,7 @@ _IDLE = {"data loader": "the data loader", "unknown": "idle outside of recorded 
 
 def first(found: Difference) -> list[str]:
     """Return what is said before all else: whether two runs are of different programs; then the difference in one sentence."""
-    said = apart(found)
-    if len(found.sides) > 2:
-        return [*said, _series(found)]
-    return [*said, sentence(found)]
+    return apart(found) or [_series(found) if len(found.sides) > 2 else sentence(found)]
 
 
 def apart(found: Difference) -> list[str]:
@@ -55,7 +52,15 @@ def sentence(found: Difference) -> str:
         change = f"{instead(whole)} ({signed(whole.difference)}, {relative(*whole.ns)})"
     parts = changed(found)
     same = "" if parts or whole.difference else "; no part of it changed"
-    return f"{_subject(found)} {change}{_listed(parts)}{same}."
+    return f"{_subject(found)} {change}{_kernels(found)}{_listed(parts)}{same}."
+
+
+def _kernels(found: Difference) -> str:
+    """Return how many kernels ran in each window that is no step, where the numbers differ: as much work it is not."""
+    before, after = (sum(piece.count for piece in side.sums.pieces[COMPUTING]) for side in (found.sides[0], found.sides[-1]))
+    if found.per_step or not before or 100 * abs(after - before) <= _WORTH_PCT * before:
+        return ""
+    return f", with {number(after)} instead of {counted(before, 'kernel')} ({100 * (after - before) / before:+.1f} %)"
 
 
 def _listed(parts: Sequence[Line]) -> str:

@@ -17,6 +17,7 @@ from nsightlens.diagnosis.recorded import MEMORY, Recorded, Work
 from nsightlens.diagnosis.timeline import CAUSES, LONG_NS, Parts
 from nsightlens.diagnosis.window import recorded_names
 from nsightlens.intervals.apart import outermost
+from nsightlens.intervals.coverage import union
 from nsightlens.intervals.intersection import holding
 
 ALLOCATES = re.compile(r"Malloc|MemAlloc|Free")
@@ -52,7 +53,7 @@ def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, lau
         return []
     kind = np.where(recorded_names(recorded, spans, ALLOCATES), -2, spans.name)[call]
     turn = np.cumsum(np.concatenate([[0], kind[1:] != kind[:-1]]))
-    lead = start[emptied] - spans.start[call]
+    lead = _busy_before(work, start[emptied]) - _busy_before(work, np.minimum(spans.start[call], start[emptied]))
     paid = np.zeros(len(place), np.int64)
     for number, mine in split(np.arange(len(place)), turn[after]):
         first = int(np.searchsorted(turn, number))
@@ -60,6 +61,16 @@ def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, lau
     _, which = np.unique(parts.gap[place], return_inverse=True)
     left = np.bincount(which, parts.ns[place] - paid)[which]
     return _sums(recorded, parts, place, spans.name[call][after], np.where(left == 0, paid, 0))
+
+
+def _busy_before(work: Work, times: Int) -> Int:
+    """Return how long the GPU had worked until each time."""
+    busy = union(work.start, work.end)
+    length = busy.end - busy.start
+    place = np.searchsorted(busy.start, times, "right") - 1
+    before = np.concatenate([[0], np.cumsum(length)])[place]
+    found: Int = np.where(place >= 0, before + np.minimum(times - busy.start[place], length[place]), 0)
+    return found
 
 
 def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, paid: Int) -> list[Owed]:

@@ -10,7 +10,8 @@ from nsightlens.diagnosis.counters import Counters, Measured
 from nsightlens.diagnosis.drained import ALLOCATES
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.timeline import OF_LAUNCHES
-from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict, judged_ns
+from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
+from nsightlens.diagnosis.working import Piece
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
@@ -42,7 +43,7 @@ class Finding:
 
 def findings(verdict: Verdict) -> list[Finding]:
     """Return all findings of a run: those of which it is known what curing them wins by that, the others by their size."""
-    whole = judged_ns(verdict)
+    whole = verdict.sums.whole_ns
     found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
     found.sort(key=lambda finding: (-_worth(verdict, finding), finding.cause, finding.subject))
     return found
@@ -61,13 +62,21 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
     yield from _of_launches(sums)
     yield from _of_computing(sums)
     for piece in sums.pieces[COPIES][:1]:
-        action = "pin" if piece.memory == "pageable" else "migrate" if "migration" in piece.key else "overlap copies"
-        yield Finding(COPIES, piece.key, piece.ns, action)
+        yield Finding(COPIES, piece.key, piece.ns, _of_copies(piece, sums.branches[COMPUTING]))
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
             name = next((name for name, _ in leaf.names if name), "")
             action = "context" if leaf.cause == "context creation" else "start-up"
             yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
+
+
+def _of_copies(piece: Piece, computing_ns: int) -> str:
+    """Return what cures copies: computing hides no more of them than it takes itself."""
+    if "migration" in piece.key:
+        return "migrate"
+    if piece.memory == "pageable":
+        return "pin" if piece.ns < computing_ns else "pin and stay"
+    return "overlap copies" if piece.ns < computing_ns else "stay"
 
 
 def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
@@ -92,20 +101,15 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause in ("pause", "profiler"):
         yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
     elif leaf.cause in ("OS calls", "ranges", "MPI"):
-        ns = _rest(leaf.ns, _owed(verdict.sums, leaf.cause))
+        ns = leaf.ns - _owed(verdict.sums, leaf.cause)
         yield Finding(leaf.cause, name, ns, "look" if leaf.cause == "ranges" else "host")
     elif leaf.cause == "unknown":
-        yield Finding("host code", "", _rest(leaf.ns, _owed(verdict.sums, leaf.cause)), "sample")
+        yield Finding("host code", "", leaf.ns - _owed(verdict.sums, leaf.cause), "sample")
 
 
 def _owed(sums: Sums, *causes: str) -> int:
     """Return what of leaves of idle time is owed to calls that emptied the queue."""
     return sum(part.ns for part in sums.owed if part.cause in causes)
-
-
-def _rest(ns: int, owed: int) -> int:
-    """Return what of a leaf is a finding of its own: all of it, unless most is owed to calls, whose findings have that then."""
-    return ns - owed if 2 * owed > ns else ns
 
 
 def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
@@ -114,7 +118,7 @@ def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
     for call, ns in leaf.names:
         owed = sum(part.ns for part in sums.owed if part.to == call)
         action = "wait" if leaf.cause == "waiting" else _of_call(sums, call, empties=2 * owed > ns)
-        own = _rest(ns, sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call)))
+        own = ns - sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call))
         cures[action, "" if action == "allocate" else call].append((call, own + owed, owed))  # reused buffers cure all calls
     found = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
                      owed_ns=sum(owed for *_, owed in those)) for (action, _), those in cures.items()]
@@ -128,7 +132,7 @@ def _of_launches(sums: Sums) -> Iterator[Finding]:
     if those:
         pytorch = any(tree.tool == "kineto" for tree in sums.trees)
         name = next((name for name, _ in those[0].names if name), "")
-        ns = _rest(sum(leaf.ns for leaf in those), _owed(sums, *OF_LAUNCHES))
+        ns = sum(leaf.ns for leaf in those) - _owed(sums, *OF_LAUNCHES)
         yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
 
 

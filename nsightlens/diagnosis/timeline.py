@@ -173,16 +173,26 @@ class Threads:
         length = (spans.end - spans.start)[calls]
         of_calls = calls[usual & self._outliers(spans.name[calls], length)]
         operators = own[recorded.ranges.kind[own] == recorded.codes.get("operator", -2)]
+        alone = difference(inner.start, inner.end, spans.start[calls], spans.end[calls])
+        held = inner.name[alone.place]
         self_ns = np.zeros(len(recorded.ranges.depth), np.int64)
-        held = inner.name >= 0
-        np.add.at(self_ns, inner.name[held], (inner.end - inner.start)[held])
-        of_operators = operators[self._outliers(recorded.ranges.work[operators], self_ns[operators])]
-        some = np.isin(inner.name, of_operators)
-        start = np.concatenate([spans.start[of_calls], inner.start[some]])
-        end = np.concatenate([spans.end[of_calls], inner.end[some]])
-        name = np.concatenate([spans.name[of_calls], recorded.ranges.spans.name[inner.name[some]]])
+        np.add.at(self_ns, held[held >= 0], (alone.end - alone.start)[held >= 0])
+        of_operators = operators[self._outliers(recorded.ranges.work[operators], self_ns[operators])
+                                 & ~self._firsts(operators)]
+        some = np.isin(held, of_operators)
+        start = np.concatenate([spans.start[of_calls], alone.start[some]])
+        end = np.concatenate([spans.end[of_calls], alone.end[some]])
+        name = np.concatenate([spans.name[of_calls], recorded.ranges.spans.name[held[some]]])
         kept = outermost(start, end)
         return Layer("pause", start[kept], end[kept], name[kept])
+
+    def _firsts(self, operators: Int) -> Mask:
+        """Return which operators are the first of a thread that do their work: they load, initialise and allocate."""
+        order = np.argsort(self.recorded.ranges.spans.start[operators], kind="stable")
+        _, first = np.unique(self.recorded.ranges.work[operators][order], return_index=True)
+        found = np.zeros(len(operators), np.bool_)
+        found[order[first]] = True
+        return found
 
     def _outliers(self, kind: Int, length: Int) -> Mask:
         """Return which lengths are far above the median of their kind, and long beside what is judged."""

@@ -81,13 +81,6 @@ def sums(trees: Sequence[Tree]) -> Sums:
                 sum(tree.loader_ns for tree in trees), tuple(part for tree in trees for part in tree.owed))
 
 
-def judged_ns(verdict: Verdict) -> int:
-    """Return of what the largest part is a part: the window, and where start-up or wind-down leads, what lies around it, too."""
-    sums = verdict.sums
-    around = sums.start_up_ns + sums.queued_ns + sums.wind_down_ns
-    return sums.whole_ns + (around if verdict.lead.cause in (START_UP, WIND_DOWN) else 0)
-
-
 def _leaves(every: Iterable[Leaf]) -> list[Leaf]:
     """Return the sums of leaves by cause and name, the largest first."""
     alike: dict[str, list[Leaf]] = defaultdict(list)

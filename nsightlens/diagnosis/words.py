@@ -25,7 +25,6 @@ from nsightlens.diagnosis.verdict import (
     Part,
     Sums,
     Verdict,
-    judged_ns,
 )
 from nsightlens.diagnosis.working import Piece
 from nsightlens.terminal.command import Command
@@ -78,6 +77,8 @@ ACTIONS = {
     "pin": "pin the host's buffers, and copy while the GPU computes",
     "migrate": "prefetch managed memory before the kernels need it",
     "overlap copies": "copy on a stream of its own while the GPU computes",
+    "stay": "the GPU computes too little to hide them: keep data on the GPU, or copy less",
+    "pin and stay": "pin the host's buffers, and keep data on the GPU: it computes too little to hide them",
     "context": "it is paid once for each process",
     "start-up": "it is paid once for each process",
     "tf32": "allow TF32, or use automatic mixed precision",
@@ -130,7 +131,7 @@ def finding(found: Finding) -> str:
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}")
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
-    if found.owed_ns:
+    if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
         amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
     said = action(found)
     return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
@@ -148,6 +149,8 @@ def sentence(verdict: Verdict) -> str:
     beside = [_part(verdict, part, first=False) for part in verdict.beside]
     if beside and lead.cause == NOT_RECORDED and lead.of_ns is not None:
         beside[0] = f"of the rest, {beside[0]}"
+    if beside and lead.cause in (START_UP, WIND_DOWN):
+        beside[0] = f"of the window's {duration(sums.whole_ns / len(sums.trees))}, {beside[0]}"
     said = [_part(verdict, lead, first=True), *beside]
     return f"{_whole(verdict)}{'; '.join(said)}.{_what_is_missing(verdict)}" if sums.trees else ""
 
@@ -156,7 +159,8 @@ def _whole(verdict: Verdict) -> str:
     """Return of what the shares are: a step, the window, or with start-up from the first to the last call."""
     sums = verdict.sums
     if verdict.lead.cause in (START_UP, WIND_DOWN):
-        return f"Of {duration(judged_ns(verdict) / len(sums.trees))}{_each(sums)}, "
+        whole = sums.whole_ns + sums.start_up_ns + sums.queued_ns + sums.wind_down_ns
+        return f"Of {duration(whole / len(sums.trees))}{_each(sums)}, "
     steps = [tree.window.steps for tree in sums.trees]
     if all(steps):
         called = sums.trees[0].window.called

@@ -110,7 +110,7 @@ def test_a_kernel_under_another_name_at_the_same_operator_and_shapes_is_one_line
 
 def test_two_programs_are_told_apart_first() -> None:
     said = first(difference([side("solver", {"stencil": MS}, {}), side("train", {"gemm": MS}, {}, issuers={"gemm": {}})]))
-    assert said[0].startswith("No kernel is in both runs: solver has 1, train 1.") and len(said) == 2
+    assert said[0].startswith("No kernel is in both runs: solver has 1, train 1.") and len(said) == 1
 
 
 @pytest.mark.parametrize(("base", "other", "expected"), [

@@ -95,8 +95,8 @@ def test_a_copy_that_returns_once_it_is_done_waits(done: int, owed_ns: int) -> N
     assert sum(part.ns for part in tree.owed) == owed_ns
 
 
-@pytest.mark.parametrize(("held_from", "waiting_us", "launching_us"), [(20, 71, 20), (90, 11, 90)])
-def test_a_leaf_that_is_owed_for_the_most_part_is_no_finding_of_its_own(
+@pytest.mark.parametrize(("held_from", "waiting_us", "launching_us"), [(20, 71, 20), (90, 11, 80)])
+def test_what_is_owed_to_a_call_is_no_part_of_another_finding(
     held_from: int, waiting_us: int, launching_us: int,
 ) -> None:
     """Gaps of 10 and four times 20 us, in each 10 us to launch and begin; a wait of 80 us owes the first four."""
