@@ -42,8 +42,8 @@ def verdict(asked: Page) -> list[Section]:
     first = Section(lines=listed([" ".join(said), *limits], PARAGRAPH))
     if not findings:
         return [first]
-    every = asked.store.view("findings", only_run=asked.run, only_tool=rows[0]["tool"]).num_rows
-    lines = (*listed(findings), *more(every - len(findings), "findings"))
+    every = [row for row in asked.ask("findings") if row["tool"] == rows[0]["tool"]]
+    lines = (*listed(findings), *more(len(every) - len(findings), "findings"))
     return [first, Section("What to look at first", asked.note("verdict"), (), lines)]
 
 
