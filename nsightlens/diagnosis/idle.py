@@ -18,6 +18,8 @@ from nsightlens.diagnosis.window import Window
 _CONTEXT_NS = 10_000_000
 """How long the first API call lasts that creates the context, in start-up."""
 _NUMBER = re.compile(r"(?<![A-Za-z_:])\d+")
+_BESIDE = 3
+"""Other launching threads that are looked at where one does nothing that was recorded."""
 _HELD_BY = 3
 """Gaps that are named where they hold half of a cause."""
 
@@ -50,8 +52,21 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> tuple[
     after = Parts(number[between], np.full(len(between), CAUSES.index("between kernels")), np.full(len(between), -1),
                   (end - until)[between])
     some = np.flatnonzero(start < until)
-    parts = joined([paint(threads, number[some], start[some], until[some], thread[some]), after])
+    parts = joined([paint(threads, number[some], start[some], until[some], thread[some], others=_beside(recorded, work)),
+                    after])
     return leaves(recorded, parts), owed(recorded, work, parts, number, start, call)
+
+
+def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
+    """Return of each thread that launched work of a device the others of its process that did, those that launched most first."""
+    spans, calls = recorded.calls.spans, work.call[work.call >= 0]
+    if not len(calls):
+        return {}
+    threads, first, count = np.unique(spans.thread[calls], return_index=True, return_counts=True)
+    process = spans.process[calls][first]
+    order = np.argsort(-count, kind="stable")
+    return {int(thread): threads[order[(process[order] == of) & (threads[order] != thread)]].tolist()[:_BESIDE]
+            for thread, of in zip(threads.tolist(), process.tolist(), strict=True)}
 
 
 def _main(recorded: Recorded, work: Work) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -215,17 +216,20 @@ def _named(cause: str, recorded: Recorded, spans: Spans, own: Int, pattern: re.P
     return _apart(cause, mine.where(recorded_names(recorded, mine, pattern)))
 
 
-def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: Sequence[Layer] = ()) -> Parts:
+def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: Sequence[Layer] = (),
+          others: Mapping[int, Sequence[int]] = MappingProxyType({})) -> Parts:
     """Return what the thread of each interval did in it; the intervals are sorted and apart, gap: the number of each.
 
-    first: layers that go before those of the thread, but for its first uses and what records graphs.
+    first: layers that go before those of the thread, but for its first uses and what records graphs. others: by thread, those
+    that it may wait for: what they do counts while it does nothing that was recorded.
     """
     found: list[Parts] = []
     for number, mine in split(np.arange(len(gap)), thread):
         order = mine[np.argsort(start[mine], kind="stable")]
         rest_gap, rest_start, rest_end = gap[order], start[order], end[order]
         layers = threads.layers(number)
-        for layer in (*layers[:2], *first, *layers[2:]):
+        beside = (layer for other in others.get(number, ()) for layer in threads.layers(other))
+        for layer in (*layers[:2], *first, *layers[2:], *beside):
             shared = intersection(rest_start, rest_end, layer.start, layer.end)
             found.append(Parts(rest_gap[shared.place], np.full(len(shared.place), CAUSES.index(layer.cause)),
                                layer.name[shared.other], shared.end - shared.start))

@@ -76,4 +76,4 @@ def _spans(rows: Sequence[Call] | Sequence[Range], codes: object) -> Spans:
     assert callable(codes)
     process = codes([getattr(row, "process", "p") for row in rows])
     start, end = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("start", "end"))
-    return Spans(start, end, codes([row.name for row in rows]), process, np.zeros(len(rows), np.int64), process)
+    return Spans(start, end, codes([row.name for row in rows]), process, np.zeros(len(rows), np.int64), process.copy())

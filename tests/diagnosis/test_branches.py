@@ -99,3 +99,17 @@ def test_start_up_is_no_part_of_the_window() -> None:
     assert {leaf.cause: leaf.ns for leaf in tree.start_up.leaves} == {
         "context creation": 25 * ms, "unknown": 4 * ms, "first use": 1 * ms}
     assert [(leaf.cause, leaf.ns) for leaf in tree.wind_down.leaves] == [("waiting", 7 * ms)]
+
+
+@pytest.mark.parametrize(("launches", "causes"), [
+    (True, {"API calls": 70, "unknown": 10, "launching": 5, "between kernels": 5}),
+    (False, {"unknown": 80, "launching": 5, "between kernels": 5}),
+])
+def test_another_launching_thread_counts_where_the_own_one_does_nothing_recorded(launches: bool, causes: dict[str, int]) -> None:
+    profile = recorded([Piece(10 * US, 20 * US, (0, 5 * US)), Piece(20 * US, 30 * US, (6 * US, 9 * US)),
+                        Piece(120 * US, 130 * US, (110 * US, 115 * US))], [Call(35 * US, 105 * US, "cudaFree")])
+    spans = profile.calls.spans
+    spans.thread[spans.start == 35 * US] = 7
+    spans.thread[spans.start == 6 * US] = 7 if launches else spans.thread[0]
+    (tree,) = trees(profile, NONE)
+    assert {leaf.cause: leaf.ns // US for leaf in tree.idle} == causes
