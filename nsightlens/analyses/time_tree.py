@@ -14,6 +14,7 @@ work) and wind-down (last GPU work to the end of the last call) likewise: they a
 @requires advice, diagnostics, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
+@assumes A thread that does nothing recorded waits for another one of its process that launches work, where that does something.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
 @first node, depth, total_ns, share_pct, count
 @column run           Run (one workload in one configuration).
