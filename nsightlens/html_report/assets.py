@@ -15,7 +15,8 @@ from nsightlens.terminal.printable import printable
 STYLES = ("page", "table", "tree", "chart", "print")
 SCRIPTS = (
     "columns", "figures", "dom", "state", "data", "table", "download", "chart", "bars", "scatter", "lanes", "drawing", "canvas",
-    "tree", "overview", "operators", "kernels", "selection", "timeline", "ranks", "collectives", "memory", "modules", "roofline",
+    "tree", "overview", "operators", "kernels", "selection", "timeline", "ranks", "collectives", "memory", "modules",
+    "roofline",
     "host", "compare", "captures", "main",
 )
 

@@ -9,7 +9,7 @@ from nsightlens.views import registry, search
 
 
 @pytest.mark.parametrize(("question", "view"), [
-    ("AMP", "operator_summary"), ("layers", "module_summary"), ("mfu", "roofline"), ("tensor cores", "operator_summary"),
+    ("AMP", "operator_summary"), ("layers", "module_summary"), ("mfu", "shape_work"), ("tensor cores", "operator_summary"),
     ("data loader", "step_breakdown"), ("dataloader", "step_breakdown"), ("h2d", "memory_op_summary"), ("oom", "memory_peak"),
     ("slowest rank", "straggler"), ("fusion", "frequent_kernel_sequences"), ("regression", "run_difference"),
     ("page faults", "kernel_page_faults"), ("why is the GPU idle", "idle_causes"), ("flamegraph", "stack_summary"),
