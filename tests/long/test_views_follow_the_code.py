@@ -98,7 +98,7 @@ def test_a_new_view_a_changed_kind_and_a_view_that_is_gone(store: Path, tmp_path
         assert done.returncode == 2, f"{query} answers with the SQL of another version"
     assert "this one does not have it" in other.run("sql", "FROM memory_op_summary", "--store", store).stderr
     alike = other.run("sql", "FROM family_summary EXCEPT FROM family_summary(times := 1)", "--store", store)
-    assert alike.returncode == 0 and alike.stdout.endswith("(no rows)\n")
+    assert alike.returncode == 0 and "(no rows)" in alike.stdout
 
 
 def test_the_peaks_of_gpus_are_those_of_the_code(store: Path, tmp_path: Path) -> None:
