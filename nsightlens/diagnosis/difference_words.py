@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nsightlens.diagnosis.counter_difference import after_before
 from nsightlens.diagnosis.difference import Difference, Line, efficiencies, scale
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, NOT_RECORDED, START_UP, WIND_DOWN
 from nsightlens.names.kernel_names import labels
@@ -75,9 +76,7 @@ def _subject(found: Difference) -> str:
 
 def instead(line: Line) -> str:
     """Return what a part takes in the last run and took in the first: '0.554 instead of 56.74 ms'."""
-    after, before = (duration(ns) if ns else "none" for ns in (line.ns[-1], line.ns[0]))
-    number, _, unit = after.partition(" ")
-    return f"{number if unit == before.partition(' ')[2] else after} instead of {before}"
+    return after_before(line.ns[-1], line.ns[0])
 
 
 def changed(found: Difference) -> list[Line]:
