@@ -171,7 +171,7 @@ def operators(asked: Page) -> list[Section | Absent]:
     """Return the operators that took the most GPU time themselves."""
     tool, rows = best(asked.ask("operator_summary"), _OPERATORS)
     if not rows:
-        return [Absent("operators (a PyTorch-profiler trace has them, or nsys with emit_nvtx ranges)")]
+        return [Absent("operators: a PyTorch-profiler trace has them, or nsys with emit_nvtx ranges")]
     figures = ("calls", "device_self_ns", "device_total_ns", "host_self_ns")
     summed: dict[str, Row] = {}
     for row in rows:
@@ -236,12 +236,12 @@ def memory(asked: Page) -> list[Section | Absent]:
     rows = [row for row in peaks if row["device_type"] != "cpu"]
     if not rows:
         if peaks:
-            return [Absent(("memory (of no GPU; the host: ", Command("show", ("memory_peak",)), ")"))]
-        return [Absent("memory (a PyTorch-profiler trace with profile_memory=True has it)")]
+            return [Absent(("memory of a GPU; the host: ", Command("show", ("memory_peak",))))]
+        return [Absent("memory: a PyTorch-profiler trace with profile_memory=True has it")]
     known = [row for row in rows if row["peak_allocated_bytes"] is not None]
     if not known:
-        return [Absent(("memory (totals need PyTorch 1.10 or later; what was allocated and freed: ",
-                        Command("show", ("memory_curve",)), ")"))]
+        return [Absent(("totals of memory, which need PyTorch 1.10 or later; what was allocated and freed: ",
+                        Command("show", ("memory_curve",))))]
     shown = sorted(known, key=lambda row: -row["peak_allocated_bytes"])[:_FEW]
     columns = (
         Column("rank", _labels(shown), 9, text=True),

@@ -16,6 +16,8 @@ from nsightlens.views.run_command import command_of
 
 _Line = tuple[str, int, int, float | None, int | None]
 """Node, depth, ns, share and count of a line of the tree."""
+_Sums = dict[tuple[str, ...], list[int]]
+_OUTSIDE = ("start-up", "wind-down", "queued before the first GPU work")
 _LEAVES, _DEEP = 3, 2
 """Leaves of a branch that are shown, and names of a leaf."""
 _WORTH_PCT = 1
@@ -56,14 +58,16 @@ def tree(asked: Page) -> list[Section]:
     rows = [row for row in asked.ask("time_tree") if row["tool"] == tool]
     if not rows:
         return [Section(lines=failed)] if failed else []
-    shown = list(_labelled(list(_shown(rows))[:_LINES]))
+    sums, whole = _summed(rows)
+    shown = list(_labelled(_largest(list(_shown(sums, whole)))))
     columns = (
         Column("part", ["  " * depth + NODE_NAMES.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
         Column("time", [duration(ns) for _, _, ns, _, _ in shown], 8),
         Column("share", [share(pct) for _, _, _, pct, _ in shown], 7),
         Column("count", [number(count) for *_, count in shown], 2),
     )
-    return [Section("The judged window", asked.note("time_tree", str(tool), _of(rows)), columns, failed)]
+    window = "; ".join(filter(None, (_of(rows), _aside(sums, whole))))
+    return [Section("The judged window", asked.note("time_tree", str(tool), window), columns, failed)]
 
 
 def _of(rows: Sequence[Row]) -> str:
@@ -74,8 +78,8 @@ def _of(rows: Sequence[Row]) -> str:
     return what if len(windows) == 1 else f"{what}, {len(windows)} GPUs or ranks summed"
 
 
-def _shown(rows: Iterable[Row]) -> Iterator[_Line]:
-    """Yield node, depth, ns, share and count of the lines of all trees as one."""
+def _summed(rows: Iterable[Row]) -> tuple[_Sums, int]:
+    """Return the ns and counts of all trees as one, by path, and the ns of their windows."""
     sums: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
     paths: dict[tuple[object, ...], dict[int, tuple[str, ...]]] = defaultdict(dict)
     whole = 0
@@ -89,14 +93,35 @@ def _shown(rows: Iterable[Row]) -> Iterator[_Line]:
         of_tree[row["row_index"]] = path
         sums[path][0] += row["total_ns"]
         sums[path][1] += row["count"] or 0
-    outside = {path for path in sums if path[0] in ("start-up", "wind-down", "queued before the first GPU work")}
-    first = sorted((path for path in sums if len(path) == 1), key=lambda path: (path in outside, -sums[path][0]))
-    for path in first:
-        ns = sums[path][0]
-        if not ns:
+    return sums, whole
+
+
+def _is_aside(path: tuple[str, ...], ns: int, whole: int) -> bool:
+    """Return whether a branch lies outside of the window, and is too short beside it for lines of its own."""
+    return len(path) == 1 and path[0] in _OUTSIDE and 100 * ns < _WORTH_PCT * whole
+
+
+def _aside(sums: _Sums, whole: int) -> str:
+    """Return what lies outside of the window and has no lines."""
+    outside = [f"{path[0]} {duration(ns)}" for path, (ns, _) in sums.items() if ns and _is_aside(path, ns, whole)]
+    return f"outside of it: {', '.join(outside)}" if outside else ""
+
+
+def _shown(sums: _Sums, whole: int) -> Iterator[_Line]:
+    """Yield node, depth, ns, share and count of the lines of all trees as one."""
+    for path in sorted((path for path in sums if len(path) == 1), key=lambda path: (path[0] in _OUTSIDE, -sums[path][0])):
+        ns, count = sums[path]
+        if not ns or _is_aside(path, ns, whole):
             continue
-        yield path[0], 0, ns, None if path in outside or not whole else 100 * ns / whole, sums[path][1] or None
-        yield from _below(path, sums, whole, path in outside)
+        is_outside = path[0] in _OUTSIDE
+        yield path[0], 0, ns, None if is_outside or not whole else 100 * ns / whole, count or None
+        yield from _below(path, sums, whole, is_outside)
+
+
+def _largest(lines: Sequence[_Line]) -> list[_Line]:
+    """Return as many lines as there is room for: the deepest go first, of these the shortest times."""
+    by_worth = sorted(range(len(lines)), key=lambda place: (lines[place][1], -lines[place][2]))
+    return [lines[place] for place in sorted(by_worth[:_LINES])]
 
 
 def _labelled(lines: Sequence[_Line]) -> Iterator[_Line]:
@@ -111,16 +136,15 @@ def _labelled(lines: Sequence[_Line]) -> Iterator[_Line]:
         yield (named[line[0]], *line[1:]) if is_kernel else line
 
 
-def _below(
-    path: tuple[str, ...], sums: dict[tuple[str, ...], list[int]], whole: int, is_outside: bool,
-) -> Iterator[_Line]:
+def _below(path: tuple[str, ...], sums: _Sums, whole: int, is_outside: bool) -> Iterator[_Line]:
     """Yield the lines below one, as long as they are worth a line."""
-    inner = sorted((each for each in sums if len(each) == len(path) + 1 and each[:-1] == path), key=lambda each: -sums[each][0])
+    inner = sorted((each for each in sums if len(each) == len(path) + 1 and each[:-1] == path and each[-1] != "others"),
+                   key=lambda each: -sums[each][0])
     least = _WORTH_PCT * (sums[path[:1]][0] if is_outside else whole) / 100
     for each in inner[:_LEAVES if len(path) == 1 else 1]:
         ns, count = sums[each]
-        if ns < least or each[-1] == "others":
-            continue
+        if ns < least:
+            break
         yield each[-1], len(path), ns, None if is_outside or not whole else 100 * ns / whole, count or None
         if len(path) < _DEEP:
             yield from _below(each, sums, whole, is_outside)

@@ -100,7 +100,7 @@ def test_what_was_not_recorded_is_said_and_never_zero(tmp_path: Path) -> None:
     kineto(tmp_path / "base" / "a.json", [("k\x1b[31mred", 10.0, 5.0)])
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
     text = ask(tmp_path / "store").stdout
-    assert "Memory peak" not in text and "memory (a PyTorch-profiler trace with profile_memory=True has it)" in text
+    assert "Memory peak" not in text and "memory: a PyTorch-profiler trace with profile_memory=True has it" in text
     assert "first to last GPU work" in text and "\x1b" not in text
     assert not re.search(r"\b0 B\b", text)
 
