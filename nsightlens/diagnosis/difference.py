@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 
 from nsightlens.diagnosis.branches import BRANCHES
@@ -37,6 +38,11 @@ class Side:
         """Return how many steady steps its windows hold; 0 where a window has none."""
         counts = [tree.window.steps for tree in self.sums.trees]
         return sum(counts) if all(counts) else 0
+
+    @property
+    def step_lengths(self) -> list[int]:
+        """Return the ns of each steady step of each tree."""
+        return [end - start for tree in self.sums.trees for start, end in pairwise(tree.window.bounds)]
 
 
 @dataclass(frozen=True, slots=True)

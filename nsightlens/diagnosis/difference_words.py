@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from nsightlens.diagnosis.counter_difference import after_before
 from nsightlens.diagnosis.difference import Difference, Line, efficiencies, scale
@@ -17,6 +18,8 @@ _MOST = 3
 _WORTH_PCT, _OF_LARGEST_PCT = 1, 15
 """Shares of the window, and of the change that is largest, from which on a part stands in the first sentence."""
 REPLAYED = "Times under ncu are those of replayed kernels, alone on the GPU: how much they vary from run to run is unknown."
+_FEWEST = 3
+"""Steps from which on their median says more than their mean."""
 _MANY = 5
 """Recordings of each run that the line on certainty looks ahead to."""
 _TIMES = 3
@@ -53,7 +56,21 @@ def sentence(found: Difference) -> str:
         change = f"{instead(whole)} ({signed(whole.difference)}, {relative(*whole.ns)})"
     parts = changed(found)
     same = "" if parts or whole.difference else "; no part of it changed"
-    return f"{_subject(found)} {change}{_kernels(found)}{_listed(parts)}{same}."
+    return f"{_subject(found)} {change}{_kernels(found)}{_listed(parts)}{same}.{_few(found)}"
+
+
+def _few(found: Difference) -> str:
+    """Return what the median step says where it differs from the mean, as few steps that take long move that; else ''."""
+    lengths = [side.step_lengths for side in (found.sides[0], found.sides[-1])]
+    if not found.per_step or min(map(len, lengths)) < _FEWEST:
+        return ""
+    before, after = (round(median(those)) for those in lengths)
+    mean, middle = found.whole.difference, after - before
+    if abs(mean - middle) < max(_WORTH_PCT * max(found.whole.ns) / 100, max(abs(mean), abs(middle)) / 2):
+        return ""
+    longest, run = max((max(those), side.run) for those, side in zip(lengths, (found.sides[0], found.sides[-1]), strict=True))
+    said = f"{duration(before)} in both" if before == after else f"{after_before(after, before)} ({relative(before, after)})"
+    return f" The median {found.called} takes {said}, the longest {duration(longest)}, in {run}."
 
 
 def _kernels(found: Difference) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import cast
 
@@ -22,14 +24,15 @@ MS = 1_000_000
 Issuers = dict[str, dict[tuple[str, str], int]]
 
 
-def tree(steps: int, length: int, rank: int) -> Tree:
-    """Return what a difference looks at of a tree."""
-    window = SimpleNamespace(steps=steps, length=length, called="step")
+def tree(steps: int, length: int, rank: int, lengths: Sequence[int] = ()) -> Tree:
+    """Return what a difference looks at of a tree. lengths: the ns of its steps."""
+    window = SimpleNamespace(steps=steps, length=length, called="step", bounds=tuple(accumulate((0, *lengths))))
     return cast(Tree, SimpleNamespace(window=window, profile_id=f"p{rank}", process_id=str(rank), window_index=0))
 
 
 def side(run: str, kernels: dict[str, int], idle: dict[str, int], *, steps: int = 1, copies: int = 0, communication: int = 0,
-         start_up: int = 0, gpus: int = 1, recordings: tuple[int, ...] = (), issuers: Issuers | None = None) -> Side:
+         start_up: int = 0, gpus: int = 1, recordings: tuple[int, ...] = (), issuers: Issuers | None = None,
+         lengths: Sequence[int] = ()) -> Side:
     """Return a run: ns of its kernels by name and of its idle time by cause. recordings: the ns of the window of each."""
     parts = (sum(kernels.values()), communication, copies, sum(idle.values()), 0)
     pieces = {"computing": [Piece(key, key, ns, 1) for key, ns in kernels.items()],
@@ -38,7 +41,7 @@ def side(run: str, kernels: dict[str, int], idle: dict[str, int], *, steps: int 
     leaves = {"idle": [Leaf(cause, ns, ((f"in {cause}", ns // 2), ("", ns - ns // 2)), 1) for cause, ns in idle.items()],
               "start-up": [Leaf("unknown", start_up, (), 1)] if start_up else [], "wind-down": []}
     whole = sum(parts)
-    trees = [tree(steps, ns, 0) for ns in recordings or (whole,)]
+    trees = [tree(steps, ns, 0, lengths) for ns in recordings or (whole,)]
     sums = Sums(tuple(trees), whole, dict(zip(BRANCHES, parts, strict=True)), leaves, pieces, start_up, 0, 0, 0, ())
     known = {key: {("aten::mm", "[1]"): ns} for key, ns in kernels.items()} if issuers is None else issuers
     return Side(run, "nsys", sums, tuple((one,) for one in trees), known, gpus, 0)
@@ -83,6 +86,17 @@ def test_the_sentence_names_the_step_of_both_and_the_leaf_that_changed() -> None
     other = side("w4", {"gemm": 98 * MS}, {"data loader": 1 * MS, "operators": 11 * MS})
     (said,) = first(difference([base, other]))
     assert said == ("A step takes 110.0 instead of 165.0 ms (-55.00 ms, -33.3 %): the data loader 1.000 instead of 57.00 ms.")
+
+
+@pytest.mark.parametrize(("before", "after", "median"), [
+    ((20, 20, 20), (20, 20, 50), "takes 20.00 ms in both, the longest 50.00 ms, in after."),  # one step makes the difference
+    ((20, 20, 26), (22, 22, 22), "takes 22.00 instead of 20.00 ms (+10.0 %), the longest 26.00 ms, in before."),  # and hides one
+    ((20, 20, 20), (22, 22, 22), ""), ((20, 20, 21), (20, 21, 20), ""), ((20, 20), (20, 50), ""),
+])
+def test_few_steps_that_take_long_are_told_from_all(before: tuple[int, ...], after: tuple[int, ...], median: str) -> None:
+    base, other = (side(run, {"gemm": sum(lengths) * MS}, {}, steps=len(lengths), lengths=[ms * MS for ms in lengths])
+                   for run, lengths in (("before", before), ("after", after)))
+    assert sentence(difference([base, other])).partition(" The median step ")[2] == median
 
 
 def test_a_branch_of_which_all_changed_alike_is_named_itself() -> None:
