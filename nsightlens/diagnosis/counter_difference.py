@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nsightlens.diagnosis.difference import Property, in_common, property_of
 from nsightlens.diagnosis.recorded import Ask
 from nsightlens.names.kernel_names import family, labels
 from nsightlens.views.figures import duration, share
@@ -81,6 +82,15 @@ def pairs(base: Sequence[Counted], other: Sequence[Counted]) -> list[Pair]:
         found.append(Pair(left.pop(), new.pop()))
     found += [Pair(one, None) for one in left] + [Pair(None, one) for one in new]
     return sorted(found, key=lambda pair: (pair.difference is None, -abs(pair.difference or 0), pair.kernel.key))
+
+
+def properties(base: Sequence[Counted], other: Sequence[Counted]) -> list[Property]:
+    """Return what two runs should have in common, by the launches that ncu measured."""
+    base_launches, other_launches = (f"{sum(kernel.launches for kernel in those):,}" for those in (base, other))
+    return [in_common("kernels", {one.key for one in base}, {one.key for one in other}),
+            in_common("launch configurations", {(one.key, one.configuration) for one in base},
+                      {(one.key, one.configuration) for one in other}),
+            property_of("launches", base_launches, other_launches)]
 
 
 def _are_alike(base: Counted, other: Counted) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log
+from typing import NamedTuple
 
 from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.idle import Leaf
@@ -16,6 +17,15 @@ from nsightlens.statistics.rounding import apportioned, nearest
 
 Path = tuple[str, ...]
 OTHERS = "others"
+
+
+class Property(NamedTuple):
+    """What two runs should have in common, what each has, and whether it is the same; None where it is not known."""
+
+    name: str
+    base: str | None
+    other: str | None
+    same: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,19 +256,29 @@ def efficiencies(found: Difference) -> list[float]:
             for side, ns in zip(found.sides, found.whole.ns, strict=True)]
 
 
-def properties(found: Difference) -> list[tuple[str, str | None, str | None]]:
-    """Return what two runs should have in common, by the work that was recorded: (property, in base, in other), None unknown."""
+def properties(found: Difference) -> list[Property]:
+    """Return what two runs should have in common, by the work that was recorded."""
     base, other = found.sides
     issuers = [{issuer for by_issuer in side.issuers.values() for issuer in by_issuer} for side in found.sides]
     operators = [{op for op, _ in those} for those in issuers]
     shapes = [{issuer for issuer in those if issuer[1]} for those in issuers]
     launches = f"launches of kernels{' in a step' if found.per_step else ''}"
-    rows: list[tuple[str, str | None, str | None]] = [
-        ("operators", *_sets(*operators)), ("shapes of operators", *_sets(*shapes)),
-        ("kernels", *_sets({*base.issuers}, {*other.issuers})), (launches, _launches(found, 0), _launches(found, 1)),
-        ("launches without a kernel", f"{base.missing:,}", f"{other.missing:,}"),
-        ("GPUs of the job", f"{base.gpus:,}", f"{other.gpus:,}")]
-    return rows if found.per_step else [*rows, ("steady steps", _steps(base), _steps(other))]
+    rows = [in_common("operators", *operators), in_common("shapes of operators", *shapes),
+            in_common("kernels", {*base.issuers}, {*other.issuers}),
+            property_of(launches, _launches(found, 0), _launches(found, 1)),
+            property_of("launches without a kernel", f"{base.missing:,}", f"{other.missing:,}"),
+            property_of("GPUs of the job", f"{base.gpus:,}", f"{other.gpus:,}")]
+    return rows if found.per_step else [*rows, property_of("steady steps", _steps(base), _steps(other))]
+
+
+def property_of(name: str, base: str | None, other: str | None) -> Property:
+    """Return a property that is the same where its texts are."""
+    return Property(name, base, other, None if base is None and other is None else base == other)
+
+
+def in_common(name: str, base: Set[object], other: Set[object]) -> Property:
+    """Return what two runs have in common: how many there are in each, and how many of them only there; None where none is."""
+    return Property(name, _only(base, other), _only(other, base), base == other if base or other else None)
 
 
 def _steps(side: Side) -> str:
@@ -268,11 +288,6 @@ def _steps(side: Side) -> str:
 def _launches(found: Difference, place: int) -> str:
     counts = [line.counts[place] or 0 for branch in (COMPUTING, COMMUNICATION) for line in found.below((branch,))]
     return f"{round(sum(counts), 1):,.10g}"
-
-
-def _sets(base: Set[object], other: Set[object]) -> tuple[str | None, str | None]:
-    """Return how many there are in each, and how many of them only there; None where none is known."""
-    return _only(base, other), _only(other, base)
 
 
 def _only(one: Set[object], other: Set[object]) -> str | None:

@@ -30,7 +30,8 @@ _WANTED = {"GPU": "GPU", "GPU core clock (MHz)": "clocks", "tool version": "tool
            "operators": "operators", "shapes of operators": "shapes (and so the batch size)", "steps captured": "",
            "launches without a kernel": "lost kernels"}
 """What is compared before no difference is said, as people call it."""
-_WANTED_OF_NCU = {"GPU": "GPU", "ncu clock control": "clock control", "tool version": "tool version"}
+_WANTED_OF_NCU = {"GPU": "GPU", "ncu clock control": "clock control", "tool version": "tool version", "kernels": "kernels",
+                   "launch configurations": "launch configurations", "launches": "launches"}
 
 
 def sections(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from nsightlens.analyses import _compared, _runs, tree_difference
 from nsightlens.diagnosis import counter_difference, difference_words
-from nsightlens.diagnosis.difference import Difference, difference, properties
+from nsightlens.diagnosis.difference import Difference, Property, difference, properties, property_of
 from nsightlens.errors import UsageError, not_a_choice
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def of_places(places: Sequence[Place], *, by: str | None = None, on_question: On
         return Comparison(names, {"tree": tree_difference.series(found)}, difference_words.first(found), found)
     tables = {"tree": tree_difference.table(found)}
     asked(1, 3, "comparability")
-    tables["comparability"] = _comparability(places, found)
+    tables["comparability"] = _comparability(places, properties(found), tool)
     if by and places[0].store is places[1].store:
         asked(2, 3, "run_difference")
         tables["differences"] = places[0].store.view("run_difference", base=runs[0], other=runs[1], by=by, time=tool, **judging)
@@ -116,18 +116,18 @@ def _of_counters(places: Sequence[Place]) -> Comparison | None:
     if not base or not other:
         return None
     found, runs = counter_difference.pairs(base, other), (places[0].name, places[1].name)
-    tables = {"counters": tree_difference.counters(found, runs), "comparability": _comparability(places, None)}
+    tables = {"counters": tree_difference.counters(found, runs),
+              "comparability": _comparability(places, counter_difference.properties(base, other), "ncu")}
     return Comparison(runs, tables, counter_difference.sentence(found, runs))
 
 
-def _comparability(places: Sequence[Place], found: Difference | None) -> pa.Table:
-    """Return what was the same and what differed: what the view comparability asks, then what was recorded of the work."""
+def _comparability(places: Sequence[Place], of_work: Sequence[Property], tool: str) -> pa.Table:
+    """Return what was the same and what differed: what the view comparability asks, then what the tool recorded of the work."""
     values: dict[tuple[str, str], list[str | None]] = {}
     for at, place in enumerate(places):
         for row in place.store.view("comparability", base=place.run, other=place.run).to_pylist():
             values.setdefault((row["property"], row["tool"]), [None, None])[at] = row["base_value"]
-    if found:
-        values |= {(name, found.sides[0].tool): [base, other] for name, base, other in properties(found)}
-    rows = [{"property": name, "tool": tool, "base_value": base, "other_value": other,
-             "same": None if base is None and other is None else base == other} for (name, tool), (base, other) in values.items()]
+    found = [(of_tool, property_of(name, base, other)) for (name, of_tool), (base, other) in values.items()]
+    rows = [{"property": each.name, "tool": of_tool, "base_value": each.base, "other_value": each.other, "same": each.same}
+            for of_tool, each in [*found, *((tool, each) for each in of_work)]]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: (row["same"] is None, row["same"] or False)), schema=_PROPERTIES)

@@ -71,7 +71,7 @@ def test_a_run_against_itself_is_zero_everywhere(one: Side) -> None:
     assert {line.difference for line in found.lines} == {0}
     assert {line.names[0] == line.names[1] for line in found.lines} == {True}
     assert "in both; no part of it changed." in sentence(found)
-    assert all(base == other for _, base, other in properties(found))
+    assert all(each.base == each.other and each.same is not False for each in properties(found))
 
 
 @given(sides, sides)
@@ -120,6 +120,12 @@ def test_a_kernel_under_another_name_at_the_same_operator_and_shapes_is_one_line
     lines = {line.names: line.ns for line in difference([base, other]).below(("computing",))}
     assert lines == {("old", "new"): (10 * MS, 4 * MS), ("same", "same"): (MS, MS), ("gone", None): (MS, 0),
                      (None, "more"): (0, MS)}
+
+
+def test_as_many_others_are_not_the_same() -> None:
+    base, other = (side(run, {run: MS}, {}) for run in ("x", "y"))
+    (kernels,) = (each for each in properties(difference([base, other])) if each.name == "kernels")
+    assert kernels == ("kernels", "1, 1 only here", "1, 1 only here", False)
 
 
 def test_two_programs_are_told_apart_first() -> None:
