@@ -11,13 +11,11 @@ import pyarrow as pa
 
 from nsightlens import op_cost
 from nsightlens.analyses import Ask, shape_work
+from nsightlens.analyses._peaks import Peak, peaks
 from nsightlens.analyses.run_difference import ITEMS
 from nsightlens.columns.arrays import Int
-from nsightlens.errors import UsageError
 
 Fact = TypeVar("Fact", bound=Hashable)
-CONTRACTIONS = ("gemm", "convolution", "attention")
-"""Families whose bytes alone say nothing of how fast they could be: their operations must be known."""
 _WITH_COUNTERS = """
 SELECT k.kernel_id, coalesce(n.configuration_id, c.configuration_id) AS configuration_id, n.grade
 FROM _ncu_known AS n
@@ -38,26 +36,6 @@ SELECT run, process_id, {ITEMS['kernel']} AS configuration
 FROM timeline_kernels WHERE duration_ns >= 0 AND coalesce(overrun_ns, 0) = 0 GROUP BY ALL
 HAVING quantile_cont(duration_ns, 0.95) > 1.5 * quantile_cont(duration_ns, 0.05)"""
 _KINETO = f"SELECT kernel_id, run, {ITEMS['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
-_DATASHEET = "SELECT datasheet FROM _datasheet(product := ?) WHERE datasheet IS NOT NULL"
-_PEAKS = """
-WITH gpus AS (
-    SELECT k.device_id, k.gpu, CASE WHEN a.force THEN coalesce(a.assumed, k.gpu) ELSE coalesce(k.gpu, a.assumed) END AS product,
-        a.force, a.assumed IS NOT NULL AS is_assumed, max(d.compute_capability) AS compute_capability, max(d.sm_count) AS sm_count
-    FROM (SELECT DISTINCT device_id, gpu FROM timeline_kernels) AS k
-    CROSS JOIN (SELECT CAST(? AS VARCHAR) AS assumed, CAST(? AS BOOLEAN) AS force) AS a
-    LEFT JOIN devices AS d USING (device_id)
-    GROUP BY ALL
-), sheets AS (
-    SELECT *, (SELECT datasheet FROM _datasheet(product := gpus.product)) AS sheet FROM gpus
-), fitted AS (
-    SELECT s.*, CASE WHEN s.gpu IS NULL AND NOT s.force THEN (SELECT misfit FROM _datasheet_misfit(
-        sheet := s.sheet, product := s.product, measured_cc := s.compute_capability, measured_sms := s.sm_count)) END AS misfit
-    FROM sheets AS s
-)
-SELECT f.device_id, f.gpu, f.sheet, f.misfit, p.peak_key, p.flop_per_s, p.dram_bytes_per_s, p.sm_count AS whole_sm_count,
-    CASE WHEN NOT (f.force AND f.is_assumed) THEN f.sm_count END AS sm_count
-FROM fitted AS f LEFT JOIN _gpu_peak AS p ON p.name = f.sheet AND f.misfit IS NULL
-ORDER BY f.device_id, f.gpu NULLS LAST, p.peak_key"""
 
 
 class Work(NamedTuple):
@@ -66,13 +44,6 @@ class Work(NamedTuple):
     flop: tuple[tuple[str | None, float | None], ...]
     bytes: float | None
     source: str
-
-
-class Peak(NamedTuple):
-    """Peaks of a device, per second; bytes None where they are unknown (a slice of a GPU)."""
-
-    flop: dict[str, float | None]
-    bytes: float | None
 
 
 class Roof(NamedTuple):
@@ -88,12 +59,7 @@ class Roofs:
     """The roof of each launch of the timeline."""
 
     def __init__(self, ask: Ask, assume_gpu: str | None, force_gpu: bool) -> None:
-        if assume_gpu is not None and ask(_DATASHEET, [assume_gpu]).num_rows == 0:
-            names = ask("SELECT name FROM gpu_peaks ORDER BY name", [])["name"].to_pylist()
-            raise UsageError(f"no datasheet for {assume_gpu!r}; there are: {', '.join(names)}")
-        peaks = ask(_PEAKS, [assume_gpu, force_gpu]).to_pylist()
-        self._peaks = _peaks(peaks)
-        self._why = {row["device_id"]: no_peaks(row["gpu"], row["sheet"], row["misfit"]) for row in peaks}
+        self._peaks, self._why = peaks(ask, assume_gpu, force_gpu)
         known = ask(_WITH_COUNTERS, [])
         self._counters = ById(known["kernel_id"].to_numpy(), list(zip(
             known["configuration_id"].to_pylist(), (grade == "launch" for grade in known["grade"].to_pylist()), strict=True)))
@@ -133,7 +99,7 @@ class Roofs:
         if is_doubtful:
             reason = "its launches take different times, and it is unknown which of them ncu measured"
         found = Roof(None, reason=reason)
-        device_id, is_contraction = kind["device_id"], kind["family"] in CONTRACTIONS
+        device_id, is_contraction = kind["device_id"], kind["family"] in shape_work.FAMILIES
         for work in (counted, shaped):
             if work is None:
                 continue
@@ -158,15 +124,6 @@ class Roofs:
         return roof(work, self._peaks.get(device_id), is_contraction, self._why[device_id])
 
 
-def no_peaks(gpu: str | None, sheet: str | None = None, misfit: str | None = None) -> str:
-    """Return why a GPU of this name (None: unknown) has no roof. misfit: why it cannot be that of the assumed datasheet."""
-    if misfit is not None:
-        return f"{sheet} not used: {misfit}; force_gpu=true takes it all the same"
-    if gpu:
-        return f"no datasheet peaks of {gpu}: assume_gpu with force_gpu=true uses those of another GPU, by its name in gpu_peaks"
-    return "the GPU is not named in the capture, so its peaks are unknown: assume_gpu gives its name in gpu_peaks"
-
-
 def roof(work: Work, peak: Peak | None, is_contraction: bool, why: str = "its peaks are unknown") -> Roof:
     """Return the roof of some work on a device: the longest of its units' times at their peaks and of its bytes' time.
 
@@ -184,19 +141,6 @@ def roof(work: Work, peak: Peak | None, is_contraction: bool, why: str = "its pe
         return Roof(None, reason="operations, or the peak for their precision, are unknown")
     compute, memory = max((time for time in times if time is not None), default=0.0), 1e9 * work.bytes / peak.bytes
     return Roof(round(max(compute, memory)), "compute" if compute > memory else "memory", work.source)
-
-
-def _peaks(rows: Sequence[dict[str, Any]]) -> dict[str | None, Peak]:
-    """Return the peaks of each device: of a part of a GPU its share, of one with more SMs than the datasheet none."""
-    found: dict[str | None, Peak] = {}
-    for row in rows:
-        whole, own = row["whole_sm_count"], row["sm_count"]
-        if row["peak_key"] is None or (own and whole and own > whole):
-            continue
-        share = own / whole if own and whole else 1
-        peak = found.setdefault(row["device_id"], Peak({}, row["dram_bytes_per_s"] if share == 1 else None))
-        peak.flop[row["peak_key"]] = None if row["flop_per_s"] is None else row["flop_per_s"] * share
-    return found
 
 
 def _counted(table: pa.Table) -> dict[str | None, Work]:

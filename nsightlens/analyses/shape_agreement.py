@@ -7,8 +7,7 @@ figure over the one from shapes. The verdicts claim no more than names and numbe
 @scope run
 @topic roofline
 @needs counters, shapes
-@requires _bounded_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _ncu_by_config, _ncu_known, _roofline_point, _steps
-@requires timeline_kernels, devices, gpu_peaks, kernels, matches, profiles, ranges, recordings
+@requires _bounded_kernels, _ncu_by_config, _roofline_point, _steps, kernels, matches, profiles, ranges, recordings
 @assumes Both executions ran the same program on the same shapes.
 @first name, flop_verdict, bytes_verdict, flop_ratio, bytes_ratio
 @column run               Run (one workload in one configuration).
@@ -39,7 +38,6 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, shape_work
-from nsightlens.analyses._roofs import CONTRACTIONS
 from nsightlens.analyses.run_difference import ITEMS
 
 _CONFIGURATIONS = f"""
@@ -81,7 +79,7 @@ def analyse(ask: Ask) -> pa.Table:
 
 def _row(counted: dict[str, Any], launches: list[dict[str, Any]], grade: str) -> dict[str, Any]:
     shaped = {name: _common(launches, name) for name in _SHAPED}
-    is_product = counted["family"] in CONTRACTIONS
+    is_product = counted["family"] in shape_work.FAMILIES
     flop = counted["main_flop"] if is_product else counted["all_flop"]
     flop = None if counted["uncounted"] or flop is None else round(flop)
     size = None if counted["dram_bytes"] is None else round(counted["dram_bytes"])

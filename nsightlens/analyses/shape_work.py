@@ -85,7 +85,8 @@ _HELPER = re.compile(
 """Kernels of a product's family that do none of its multiply-adds."""
 _OF_INPUT = re.compile(r"dgrad|bwd_data|backward_data|igemm_bwd", re.IGNORECASE)
 _OF_WEIGHT = re.compile(r"wgrad|bwd_weight|backward_weight|igemm_wrw", re.IGNORECASE)
-_FAMILIES = {"gemm": ("gemm",), "convolution": ("convolution", "gemm"), "attention": ("attention",)}
+FAMILIES = {"gemm": ("gemm",), "convolution": ("convolution", "gemm"), "attention": ("attention",)}
+"""Families of kernels whose bytes alone say nothing of how fast they could be, and which kernels do a product of each kind."""
 _PRECISION = {
     "double": "fp64", "float": "fp32", "Half": "fp16", "BFloat16": "bf16", "signed char": "int8", "unsigned char": "uint8",
     "int": "int32", "long": "int64", "long int": "int64", "bool": "bool",
@@ -158,7 +159,7 @@ def _verdicts(group: list[Launch], calls: Calls, place: int) -> list[Verdict]:
     elif work.kind == "stream":
         return [_known(launch, work, together) for launch in group]
     else:
-        busy = [launch.family in _FAMILIES[work.kind] and not _HELPER.search(launch.names) for launch in group]
+        busy = [launch.family in FAMILIES[work.kind] and not _HELPER.search(launch.names) for launch in group]
     found = [unknown._replace(reason=f"a helper of {work.formula}, which does none of its multiply-adds")] * len(group)
     does = [row for row, is_busy in enumerate(busy) if is_busy]
     for row in does:

@@ -2217,6 +2217,54 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["mfu"],
+        *,
+        assume_gpu: str | None = ...,
+        force_gpu: bool = ...,
+        only_run: _Names | None = ...,
+        only_rank: _Numbers | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """How much of a GPU's peak the model uses (MFU): the operations of its products, convolutions and attention in
+        the judged window. Operations come from the shapes of operators (shape_work): Kineto with record_shapes, nsys
+        with emit_nvtx(record_shapes=True). A call whose kernels share its work counts once. They are divided by the
+        whole window of time_tree, idle time and communication included, and by the datasheet's dense peak for the
+        type of the operands: TF32 where FP32 products ran on tensor cores. A row is a type of operands on a GPU; the
+        mfu_pct of its rows add up. Other operators count as nothing, as usual.
+
+        Parameters:
+            assume_gpu: Product name for the peaks, where the capture lacks it and its compute capability and SMs fit.
+            force_gpu: Whether assume_gpu is taken for every GPU, unchecked.
+
+        Columns:
+            run: Run (one workload in one configuration).
+            tool: nsys or kineto. Never add them up: they saw the same work.
+            rank: Rank of the process whose window it is; NULL where unknown.
+            profile_id: Profile; key of `profiles`.
+            process_id: OS process whose window it is.
+            window_index: Capture window of the process, from 0.
+            device_id: The physical GPU.
+            gpu: Product name of the GPU; NULL where unknown.
+            peak_key: Peak that the operands' type has, in the words of roofline: tensor_bf16, fp32, ...; NULL if
+                unknown.
+            mfu_pct: achieved_flop_per_s as a share of peak_flop_per_s; NULL where the peak is unknown.
+            flop_per_step: work_flop by the steady steps of the window; NULL where it has none.
+            achieved_flop_per_s: work_flop by the time of the window.
+            peak_flop_per_s: Dense peak by the datasheet; NULL where unknown.
+            work_flop: Operations in the window: a multiply-add is two.
+            calls: Calls of operators whose operations are known.
+            kernel_ns: Time of their kernels.
+            covered_pct: Of the time of all kernels that compute products, convolutions or attention, the share in all
+                rows.
+            window_ns: Length of the window.
+            steps: Steady steps of the window; NULL without.
+            reason: Why the peak is unknown.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["migration_summary"],
         *,
         only_run: _Names | None = ...,

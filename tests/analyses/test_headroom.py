@@ -12,7 +12,8 @@ import pytest
 import nsightlens as nl
 from nsightlens import analyses
 from nsightlens.analyses import headroom
-from nsightlens.analyses._roofs import Peak, Work, no_peaks, roof
+from nsightlens.analyses._peaks import Peak, no_peaks
+from nsightlens.analyses._roofs import Work, roof
 from nsightlens.errors import UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
