@@ -4,7 +4,7 @@
 
     store = nl.ingest("runs/base", store="store")   read captures into a store, and open it
     store = nl.open("store")                        open it again
-    nl.summary(store)                               the page to read first
+    nl.summary(store)                               the page to read first, also of a capture or folder: nl.summary("runs/base")
     nl.findings(store)                              what to look at, best first
     nl.compare(store, "base", "fused")              what changed from one run to another; ranks=True: the ranks of each
     nl.show(store.view("kernel_summary"))           a table with units, in a notebook or the interpreter; print() it in a script
@@ -45,6 +45,7 @@ from nsightlens.public_calls import gated
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from contextlib import ExitStack
     from pathlib import Path
 
     import pyarrow as pa
@@ -186,17 +187,33 @@ def remove(
 
 @gated
 def summary(
-    store: Store, *, run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
+    store: Store | str | Path, *, run: str | Sequence[str] | None = None, rank: int | Sequence[int] | None = None,
     step: int | Sequence[int] | None = None, tool: str | Sequence[str] | None = None, family: str | Sequence[str] | None = None,
 ) -> Pages:
     """Return the page to read first, as `nsightlens summary` prints it: print(nl.summary(store)).
 
-    It is a dict of the tables behind the page, by view (`findings`, `gpu_summary`, …); .text is the page, as wide as the terminal
+    store: or the path of one, or of captures, which are read for this page alone (a large run: `ingest` it once). It is a dict of the tables behind the page, by view (`findings`, `gpu_summary`, …); .text is the page, as wide as the terminal
     (COLUMNS, else 120). run, rank, step, tool, family: only these. Raises UsageError for what the store does not have.
     """
-    from nsightlens.pages import from_python
+    from contextlib import ExitStack
 
-    return from_python.summary(store, {"run": run, "rank": rank, "step": step, "tool": tool, "family": family})
+    from nsightlens.pages import from_python
+    from nsightlens.store.store import Store
+
+    with ExitStack() as stack:
+        opened = store if isinstance(store, Store) else stack.enter_context(_opened(store, stack))
+        return from_python.summary(opened, {"run": run, "rank": rank, "step": step, "tool": tool, "family": family})
+
+
+def _opened(path: str | Path, stack: ExitStack) -> Store:
+    """Return the store at a path, else one of the captures there, which goes with the stack."""
+    from tempfile import TemporaryDirectory
+
+    from nsightlens.store.store import is_store
+
+    if is_store(path):
+        return open(path)
+    return ingest(path, f"{stack.enter_context(TemporaryDirectory(prefix='nsightlens-'))}/store")
 
 
 @gated

@@ -63,6 +63,16 @@ def test_summary_takes_the_filters_of_the_command(store: nl.Store, monkeypatch: 
     assert error.value.choices == (0, 1)
 
 
+def test_summary_of_captures_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    captures = kineto(tmp_path / "job" / "a.json").parent
+    pages = nl.summary(captures)
+    with nl.ingest(captures, tmp_path / "store") as store:
+        assert pages.text == nl.summary(store).text == nl.summary(tmp_path / "store").text
+    assert not list((tmp_path / "temporary").iterdir()) and pages["verdict"].num_rows
+
+
 def test_compare_covers_ranks_as_the_command_does(store: nl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     found = nl.compare(store, ranks=True)
@@ -134,7 +144,7 @@ def test_a_report_says_how_large_it_is_and_what_writes_it(store: nl.Store) -> No
 
 
 @pytest.mark.parametrize(("call", "right"), [
-    (lambda nl, store, _: nl.summary("s"), "nl.summary(nl.open('s'))"),
+    (lambda nl, store, _: nl.summary(None), "nl.summary('runs/base')"),
     (lambda nl, store, _: nl.findings(None), "nl.findings(nl.open('store'))"),
     (lambda nl, store, _: nl.compare(Path("s"), "a", "b"), "nl.compare(nl.open('s'))"),
     (lambda nl, store, table: nl.report(table), "nl.report(nl.open('store'))"),
