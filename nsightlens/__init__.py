@@ -192,8 +192,9 @@ def summary(
 ) -> Pages:
     """Return the page to read first, as `nsightlens summary` prints it: print(nl.summary(store)).
 
-    store: or the path of one, or of captures, which are read for this page alone (a large run: `ingest` it once). It is a dict of the tables behind the page, by view (`findings`, `gpu_summary`, …); .text is the page, as wide as the terminal
-    (COLUMNS, else 120). run, rank, step, tool, family: only these. Raises UsageError for what the store does not have.
+    store: or the path of one, or of captures, which are read for this page alone (a large run: `ingest` it once). It is a dict of
+    the tables behind the page, by view (`findings`, `gpu_summary`, …); .text is the page, as wide as the terminal (COLUMNS, else
+    120). run, rank, step, tool, family: only these. Raises UsageError for what the store does not have.
     """
     from contextlib import ExitStack
 
@@ -207,11 +208,12 @@ def summary(
 
 def _opened(path: str | Path, stack: ExitStack) -> Store:
     """Return the store at a path, else one of the captures there, which goes with the stack."""
+    from pathlib import Path
     from tempfile import TemporaryDirectory
 
     from nsightlens.store.store import is_store
 
-    if is_store(path):
+    if is_store(Path(path)):
         return open(path)
     return ingest(path, f"{stack.enter_context(TemporaryDirectory(prefix='nsightlens-'))}/store")
 
