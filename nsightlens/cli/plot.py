@@ -15,6 +15,7 @@ from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import plot_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
+from nsightlens.cli.picture import picture_options
 from nsightlens.cli.target import Target
 from nsightlens.errors import UsageError
 from nsightlens.terminal.output import echo
@@ -34,16 +35,14 @@ _TOOLS = ("nsys", "kineto", "ncu")
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=completed_pairs)
 @click.option("-o", "--output", type=Target(), default=None,
               help="File to write: FILE.png, .svg or .pdf.")
-@click.option("--size", type=(click.FloatRange(1, 100), click.FloatRange(1, 100)), default=None, metavar="WIDTH HEIGHT",
-              help="Size of the picture in inches.")
-@click.option("--title", default=None, metavar="TEXT", help="Title above the picture.")
+@picture_options
 @click.option("--top", type=click.IntRange(min=1), default=None, metavar="N", help="Number of items to draw (how_many=N).")
 @filter_options
 @store_option
 @views_option
 def command(
     name: str | None, pairs: tuple[str, ...], output: Path | None, size: tuple[float, float] | None, title: str | None,
-    top: int | None, store: Path | None, views: Path | None, **filters: Any,
+    dpi: int, top: int | None, store: Path | None, views: Path | None, **filters: Any,
 ) -> None:
     """Draw the view NAME to the file --output, with parameters as KEY=VALUE. Without NAME, list the plots.
 
@@ -69,7 +68,7 @@ def command(
         given = parameters(pairs) | ({} if top is None else {"how_many": top})
         asked = parameters_of(name, opened.views, chosen(filters), given)
         confirm(opened, asked)
-        save(opened, name, asked, output, size, title)
+        save(opened, name, asked, output, size, title, dpi)
 
 
 def confirm_plot(view: str) -> None:
@@ -82,19 +81,23 @@ def confirm_plot(view: str) -> None:
 
 
 def save(store: Store, view: str, asked: Mapping[str, Any], output: Path, size: tuple[float, float] | None = None,
-         title: str | None = None) -> None:
-    """Draw a view to a file. asked: its parameters and filters. size: inches."""
+         title: str | None = None, dpi: int = 200) -> None:
+    """Draw a view to a file. asked: its parameters and filters. size: inches; title: '' for none."""
     import nsightlens as nl
+    from nsightlens.plots.frame import resize
 
     table = store.view(view, **asked)
     if "only_tool" not in asked:
         table = of_best_tool(table)
-    figure = nl.plots.PLOTS[view](table, **({} if view == "roofline" else {"gpus": gpus_of(store)}))
-    if size:
-        figure.set_size_inches(*size)
-    if title:
-        figure.suptitle(printable(title))
-    nl.plots.save(figure, output)
+    if view == "roofline":
+        figure = nl.plots.roofline(table, size=size, title=title and printable(title))
+    else:
+        figure = nl.plots.PLOTS[view](table, gpus=gpus_of(store))
+        if size:
+            resize(figure, size)
+        if title is not None:
+            figure.suptitle(printable(title))
+    nl.plots.save(figure, output, dpi=dpi)
     echo(f"drawn: {output}", err=True)
 
 

@@ -16,9 +16,11 @@ from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_o
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.messages import say
 from nsightlens.cli.output import PICTURES, check_ending, emit, format_options, store_option, views_option
+from nsightlens.cli.picture import picture_options
 from nsightlens.cli.target import Target
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names.kernel_names import labels
+from nsightlens.terminal.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,6 +77,8 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 @format_options
 @click.option("-o", "--output", type=Target(), default=None,
               help="Draw the chart to FILE.png, .svg or .pdf.")
+@picture_options
+@click.option("--notes", is_flag=True, help="Draw what is said of the chart below it.")
 @click.option("--points", type=Target(), default=None,
               help="Write all columns of the view to FILE.csv, .json or .parquet.")
 @store_option
@@ -82,7 +86,8 @@ _MOST = 20  # kernels from shapes, where none is asked for by name
 def command(
     captures: tuple[Path, ...], kernels: tuple[str, ...], regex: bool, level: str, precision: str, roofs: str, gpu: str | None,
     force_gpu: bool, time: str, grade: str, ranks: str, launches: str, work: str, sort: str | None, form: str | None, wide: bool,
-    output: Path | None, points: Path | None, store: Path | None, views: Path | None, **filters: Any,
+    output: Path | None, size: tuple[float, float] | None, title: str | None, dpi: int, notes: bool, points: Path | None,
+    store: Path | None, views: Path | None, **filters: Any,
 ) -> None:
     """Roofline of kernels: work and traffic from ncu's counters, durations from ncu or from an undisturbed timeline.
 
@@ -146,7 +151,11 @@ def command(
     if output is not None:
         if not any(table["plottable"].to_pylist()):
             raise NsightlensError(f"{output} is not drawn: no kernel can be plotted, for the reasons above")
-        nl.plots.save(nl.plots.PLOTS["roofline"](table, roofs=roofs), output)
+        asked: dict[str, Any] = {"roofs": roofs, "size": size, "title": title and printable(title)}
+        figure = nl.plots.roofline(table, notes=notes, **asked)
+        nl.plots.save(figure, output, dpi=dpi)
+        for line in () if notes else figure.notes.splitlines():
+            say(line)
         say(f"drawn: {output}")
 
 

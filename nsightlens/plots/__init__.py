@@ -65,8 +65,10 @@ FORMATS = ("png", "svg", "pdf")
 
 
 @gated
-def save(figure: Figure, path: str | Path) -> Path:
+def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
     """Write the figure as PNG, SVG or PDF, by the ending of `path`, and return the path. Texts stay texts in SVG and PDF.
+
+    dpi: dots per inch of a PNG.
 
     Raises UsageError for another ending, a capture or a file of a store, and NsightlensError where the file cannot be written.
     """
@@ -81,7 +83,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     try:
         with matplotlib.rc_context(settings), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing")
-            figure.savefig(target, dpi=200, metadata=metadata)
+            figure.savefig(target, dpi=dpi, metadata=metadata)
     except OSError as exc:
         raise NsightlensError(f"{target}: cannot be written ({exc.strerror})") from exc
     return target

@@ -7,6 +7,7 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.names.distinct import shortened
@@ -30,16 +32,59 @@ _BYTES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "bytes"))
 MOST_PANELS = 16
 NAME_LENGTH = 58  # characters of a name beside a bar
 _CHARACTERS = 15  # of a legend, in an inch
+_SMALLEST = 0.72  # of the letters of a full width, in those of a column of text
+_LETTERS, _POINTS, _SHORTEST = 1.7, 72, 12  # letters in the length of a letter's height; points of an inch; letters of a line
+_UNDER = 0.6  # of a panel's width: names beside it take the rest
 
 
 class Picture(Figure):
-    """A figure that a notebook shows by itself: pyplot, whose import would do that, is not needed."""
+    """A figure that a notebook shows by itself: pyplot, whose import would do that, is not needed.
+
+    notes: what a reader must know of it, to stand below it in a text.
+    """
+
+    notes: str = ""
 
     def _repr_png_(self) -> bytes:
         """Return the picture as notebooks show it; where %matplotlib inline was given, that comes first."""
         drawn = io.BytesIO()
         self.savefig(drawn, format="png", dpi=100)
         return drawn.getvalue()
+
+
+def resize(figure: Figure, size: tuple[float, float]) -> None:
+    """Make a figure as large as it is printed, in inches: what is narrower than before gets smaller letters, down to a limit,
+    titles of several lines, and fewer columns in its legend."""
+    factor = max(_SMALLEST, min(1.0, size[0] / figure.get_figwidth()))
+    figure.set_size_inches(*size)
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            for label in axis.get_ticklabels()[:1]:
+                axis.set_tick_params(labelsize=factor * float(label.get_fontsize()))
+    ticks = {label for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())}
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text not in ticks:
+            text.set_fontsize(factor * float(text.get_fontsize()))
+    _wrap(figure)
+    for old in figure.legends[:]:
+        patches = [handle for handle in old.legend_handles if isinstance(handle, Patch)]
+        if len(patches) == len(old.get_texts()):
+            entries = {text.get_text(): patch.get_facecolor() for text, patch in zip(old.get_texts(), patches, strict=True)}
+            old.remove()
+            legend(figure, entries, "\n".join(wrap(old.get_title().get_text(), int(size[0] * _CHARACTERS * 1.3))), 8 * factor)
+
+
+def _wrap(figure: Figure) -> None:
+    """Break titles, and what stands below an axis, into lines that fit into the width of the figure."""
+    width = figure.get_figwidth()
+    whole = [part._suptitle for part in (figure, *figure.subfigs)]  # type: ignore[attr-defined]
+    texts = [(text, width) for text in whole if text]
+    for axes in figure.axes:
+        columns = axes.get_subplotspec().get_gridspec().ncols if axes.get_subplotspec() else 1  # type: ignore[union-attr]
+        texts += [(axes._left_title, width / columns), (axes.xaxis.label, _UNDER * width / columns)]  # type: ignore[attr-defined]
+    for text, room in texts:
+        letters = int(room * _LETTERS * _POINTS / float(text.get_fontsize()))
+        text.set_text("\n".join(wrap(text.get_text(), max(_SHORTEST, letters))))
 
 
 def of_rows(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
@@ -196,13 +241,13 @@ def thinned(xs: Any, ys: Any, most: int = 4000) -> tuple[Any, Any]:
     return xs[kept], ys[kept]
 
 
-def legend(figure: Figure, entries: Mapping[str, str], note: str = "") -> None:
-    """Write one legend for all panels below them: name -> colour; `note` stands under it."""
+def legend(figure: Figure, entries: Mapping[str, Any], note: str = "", height: float = 8) -> None:
+    """Write one legend for all panels below them: name -> colour; `note` stands under it. height: of its letters, in points."""
     handles = [Patch(facecolor=colour, edgecolor="0.6", linewidth=0.4, label=name) for name, colour in entries.items()]
     widest = max(map(len, entries), default=0) + 5
-    columns = max(1, min(len(handles), int(figure.get_figwidth() * _CHARACTERS / widest)))
-    found = figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False,
-                          title=note or None, title_fontsize=7)
+    columns = max(1, min(len(handles), int(figure.get_figwidth() * _CHARACTERS * 8 / height / widest)))
+    found = figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=height, frameon=False,
+                          title=note or None, title_fontsize=height - 1)
     found.get_title().set_color("0.35")
 
 

@@ -12,14 +12,14 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from nsightlens.errors import NsightlensError
 from nsightlens.names.kernel_names import labels as names_of
 from nsightlens.plots import roofline_labels as placing
 from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times
-from nsightlens.plots.frame import Picture, clean, of_rows, settle, short
+from nsightlens.plots.frame import Picture, clean, of_rows, resize, settle, short
 from nsightlens.plots.roofline_roofs import LEVELS, Row, Source, levels_of, precision_name
 from nsightlens.views.palette import COLOURS
 
@@ -32,20 +32,27 @@ _NUMBERED_FROM = 7
 _TWO_COLUMNS = 58  # characters that fit into half of a panel's width
 _LENGTH, _SHORTER = 60, 32  # characters of a kernel's name in the legend; shorter where shapes stand beside it
 _MOST_CAUTIONS = 2
+_PANEL, _ENTRY = 7.2, 0.13  # inches: a panel without a size that is asked for, an entry of a legend in a small one
 _WIDTH = 135  # characters of the note that fit into a panel's width
 
 Key = tuple[Any, Any]
 
 
 @of_rows
-def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
+def roofline(
+    table: pa.Table, *, roofs: Source = "ncu", size: tuple[float, float] | None = None, title: str | None = None,
+    notes: bool = False,
+) -> Picture:
     """Return the chart of the plottable rows of `table`: y = work / duration, x = work / bytes.
 
     `table`: rows of the view `roofline`, whose durations are those under ncu, or of `true_roofline`, whose durations are
     undisturbed (store.view("true_roofline", time="nsys") or "kineto"): then a bar shows the spread of the launches, and a thin
     arrow comes from where ncu's own duration puts the kernel (small and pale).
     `roofs`: 'ncu' takes the peaks at the clock that ncu measured, where the report has them, else the datasheet's;
-    'datasheet' the other way round. One panel per GPU. Raises NsightlensError where no row can be plotted.
+    'datasheet' the other way round. One panel per GPU. size: inches; 3.5 x 2.8 is a column of a paper. title: '' for none.
+    notes: whether what the figure's .notes say (which times, which bytes, which roofs) is drawn below it. Where the size has no
+    room for a legend, the numbers of the points are explained in .notes.
+    Raises NsightlensError where no row can be plotted.
     """
     rows = table.to_pylist()
     plottable, left_out = _one_definition_per_level([row for row in rows if row["plottable"]])
@@ -62,18 +69,24 @@ def roofline(table: pa.Table, *, roofs: Source = "ncu") -> Figure:
             dict.fromkeys(roof_lines.why_unknown(row) for row in plottable)))
     roofless = len(plottable) - sum(map(len, panels.values()))
     plottable = [row for members in panels.values() for row in members]
-    labels = series_labels(plottable)
+    width = size[0] / len(panels) if size else _PANEL
+    labels = series_labels(plottable, min(1.0, 1.3 * width / _PANEL))
     columns = 2 if len(labels) >= _NUMBERED_FROM and max(map(len, labels.values())) <= _TWO_COLUMNS * len(panels) else 1
-    figure = Picture(figsize=(7.2 * len(panels), 4.7 + 0.16 * (len(labels) / columns + 3)), layout="constrained")
+    figure = Picture(figsize=(_PANEL * len(panels), 4.7 + 0.16 * (len(labels) / columns + 3 * notes)), layout="constrained")
     numbers = {key: number for number, key in enumerate(labels)}
-    for axes, (title, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
-        axes.set_title(title, loc="left", fontsize=10)
+    for axes, (name, members) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        axes.set_title(name if title is None else title, loc="left", fontsize=10)
         _draw_panel(axes, members, numbers, roofs)
-    note = _note(rows, panels.values(), left_out, roofless)
-    note += ("\nA larger mark lies behind others at its place." if _covered(figure) else "")
+    behind = "\nA larger mark lies behind others at its place." if _covered(figure) else ""
+    figure.notes = _note(rows, panels.values(), left_out, roofless) + behind
     stars = {_key(row) for row in plottable if times.is_from_shapes(row)}
     hollow = {_key(row) for members in panels.values() for row in members if _unknown_roofs(row, members)}
-    _legend(figure, labels, len(levels_of(plottable)) > 1, (stars, hollow), note, columns)
+    if size and _ENTRY * len(labels) / columns > size[1] / 2 and len(labels) >= _NUMBERED_FROM:
+        figure.notes += "".join(f"\n{number}  {label}" for number, label in enumerate(labels.values(), 1))
+    else:
+        _legend(figure, labels, len(levels_of(plottable)) > 1, (stars, hollow), figure.notes if notes else "", columns)
+    if size:
+        resize(figure, size)
     settle(figure)
     for axes, members in zip(figure.axes, panels.values(), strict=True):
         placing.settle(axes, members)
@@ -130,10 +143,12 @@ def _draw_panel(axes: Axes, rows: list[Row], numbers: dict[Key, int], preferred:
     axes.set_ylim(min(min(ys) / 4, max(ys) / 200), max(ys) * 3)
     roof_lines.draw(axes, memory, compute)
     _draw_points(axes, rows, numbers)
-    axes.set_xlabel("Arithmetic intensity (operations per byte)")
-    axes.set_ylabel("Performance (operations per second)")
+    factor, prefix = (1e12, "T") if max(ys) >= 1e12 else (1e9, "G")
+    unit = "OP" if any(row["precision"].startswith(("int", "tensor_int", "tensor_uint")) for row in rows) else "FLOP"
+    axes.set_xlabel(f"Arithmetic intensity ({unit}/byte)")
+    axes.set_ylabel(f"Performance ({prefix}{unit}/s)")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / factor:g}"))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
     axes.grid(True, which="major", color="0.9", linewidth=0.6)
@@ -201,7 +216,7 @@ def _legend(figure: Figure, labels: dict[Key, str], several_levels: bool, marked
         if key in hollow:
             handles[-1].set(markerfacecolor="none", markeredgecolor=COLOURS[number % len(COLOURS)], markeredgewidth=1.3)
     legend = figure.legend(handles=handles, loc="outside lower left", ncols=columns, fontsize=7.5, frameon=False,
-                           alignment="left", handletextpad=0.3, columnspacing=1.2, title=note, title_fontsize=6.5)
+                           alignment="left", handletextpad=0.3, columnspacing=1.2, title=note or None, title_fontsize=6.5)
     legend.get_title().set_color("0.35")
 
 
@@ -210,13 +225,16 @@ def _handle(marker: str, size: float, colour: str, text: str) -> Line2D:
                   markeredgewidth=0.7, label=text)
 
 
-def series_labels(rows: Iterable[Row]) -> dict[Key, str]:
-    """Return a label per series (configuration and precision): short name, grid, precision, and what distinguishes equal ones."""
+def series_labels(rows: Iterable[Row], room: float = 1.0) -> dict[Key, str]:
+    """Return a label per series (configuration and precision): short name, grid, precision, and what distinguishes equal ones.
+
+    room: for names, of the room that a panel of full width has.
+    """
     first: dict[Key, Row] = {}
     for row in rows:
         first.setdefault(_key(row), row)
     several = [name for name in ("run", "rank") if len({row[name] for row in first.values()}) > 1]
-    names = {length: names_of({row["name"] for row in first.values()}, length) for length in (_LENGTH, _SHORTER)}
+    names = {length: names_of({row["name"] for row in first.values()}, round(room * length)) for length in (_LENGTH, _SHORTER)}
     labels = {}
     for key, row in first.items():
         name = names[_SHORTER if times.is_from_shapes(row) else _LENGTH][row["name"]]

@@ -372,7 +372,7 @@ def test_worse_grades_must_be_asked_for(timed: Path) -> None:
 
 
 def test_a_true_roofline_is_drawn_and_its_points_written(timed: Path, tmp_path: Path) -> None:
-    ask(timed, "--time", "kineto", "--output", tmp_path / "x.svg", "--points", tmp_path / "x.csv")
+    ask(timed, "--time", "kineto", "--output", tmp_path / "x.svg", "--points", tmp_path / "x.csv", "--notes")
     assert "over the duration under ncu" in (tmp_path / "x.svg").read_text()
     (row, _) = csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text()))
     assert list(row) == [name for name, _ in nl.open(timed).views["true_roofline"].columns]
@@ -422,7 +422,7 @@ def test_without_counters_the_shapes_place_kernels(shaped: Path, tmp_path: Path)
     assert row["shapes"] == "aten::mm [[65, 64], [64, 32]]"
     assert "the intensity is an upper bound" in done.stderr
     picture = (tmp_path / "x.svg").read_text()
-    assert "FP16 tensor, from shapes" in picture and "Stars: operations and least bytes from the shapes" in picture
+    assert "FP16 tensor, from shapes" in picture and "Stars: operations and least bytes from the shapes" in done.stderr
 
 
 def test_of_many_kernels_from_shapes_the_longest_are_shown(shaped: Path) -> None:

@@ -113,7 +113,7 @@ def test_memory_of_the_host_alone_is_not_called_unrecorded(tmp_path: Path) -> No
     (tmp_path / "base" / "a.json").write_text(json.dumps(trace))
     nl.ingest([tmp_path / "base"], store=tmp_path / "store", jobs=1).close()
     text = " ".join(ask(tmp_path / "store", width=300).stdout.split())
-    assert f"memory (of no GPU; the host: nsightlens show memory_peak --store {tmp_path / 'store'})" in text
+    assert f"memory of a GPU; the host: nsightlens show memory_peak --store {tmp_path / 'store'}" in text
 
 
 def test_memory_without_totals_names_the_curve(tmp_path: Path) -> None:

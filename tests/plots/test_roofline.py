@@ -18,6 +18,7 @@ from matplotlib.text import Annotation
 
 from nsightlens import plots
 from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.plots.frame import Picture
 from nsightlens.plots.roofline import series_labels
 from nsightlens.plots.roofline_roofs import precision_name, quantity
 from nsightlens.views.palette import COLOURS
@@ -36,7 +37,7 @@ def row(number: int = 0, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def draw(*rows: dict[str, Any], **options: Any) -> Figure:
+def draw(*rows: dict[str, Any], **options: Any) -> Picture:
     return plots.roofline(pa.Table.from_pylist(list(rows)), **options)
 
 
@@ -59,6 +60,7 @@ def texts(figure: Figure) -> str:
     for legend in (*figure.legends, *(axes.get_legend() for axes in figure.axes)):
         if legend is not None:
             shown += [legend.get_title().get_text(), *(text.get_text() for text in legend.get_texts())]
+    shown.append(getattr(figure, "notes", ""))
     return "\n".join(shown)
 
 
@@ -389,3 +391,21 @@ def test_all_that_stands_beside_the_points_is_in_the_picture() -> None:
     (axes,) = draw(true_row(ncu_achieved_flop_per_s=1e8, p5_duration_ns=1)).axes
     bottom, top = axes.get_ylim()
     assert bottom < 1e8 and top > 2e15
+
+
+COLUMN = (3.5, 2.8)
+
+
+@pytest.mark.parametrize("kernels", [1, 3, 6, 40])
+def test_in_a_column_of_a_paper_nothing_is_cut(kernels: int) -> None:
+    """Names as long as those of real kernels; where there is no room for a legend, .notes explain the numbers of the points."""
+    names = [f"ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn_{number}(int)" for number in range(kernels)]
+    rows = [row(number, name=name, short_name=name, arithmetic_intensity=2.0 + number) for number, name in enumerate(names)]
+    figure = draw(*rows, size=COLUMN, title="")
+    figure.draw_without_rendering()
+    assert tuple(figure.get_size_inches()) == COLUMN and figure.axes[0].get_title(loc="left") == ""
+    drawn = figure.get_tightbbox()
+    assert drawn.x0 > -0.02 < drawn.y0 and drawn.x1 < COLUMN[0] + 0.02 and drawn.y1 < COLUMN[1] + 0.02
+    assert figure.axes[0].get_window_extent().height > figure.bbox.height / 3
+    explained = kernels if figure.legends else figure.notes.count("ampere_bf16")
+    assert explained == kernels and bool(figure.legends) == (kernels < 7)

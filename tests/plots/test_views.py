@@ -283,3 +283,11 @@ def test_shares_are_drawn_without_a_step_and_ranks_apart() -> None:
 def test_a_plot_that_there_is_not_names_those_that_there_are() -> None:
     with pytest.raises(AttributeError, match=r"no plot straggler; there are step_breakdown, .*top_kernels"):
         getattr(plots, "straggler")  # noqa: B009
+
+
+def test_in_a_column_of_a_paper_titles_and_legends_are_broken_into_lines() -> None:
+    figure = plots.step_breakdown(table(step(1), step(2)), gpus={("base", "nsys"): "NVIDIA A100-SXM4-80GB of a long name"})
+    frame.resize(figure, (3.5, 2.8))
+    figure.draw_without_rendering()
+    drawn = figure.get_tightbbox()
+    assert drawn.x0 > -0.02 < drawn.y0 and drawn.x1 < 3.52 and drawn.y1 < 2.82
