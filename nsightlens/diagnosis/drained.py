@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import MEMORY, Recorded, Work
 from nsightlens.diagnosis.timeline import CAUSES, LONG_NS, Parts
 from nsightlens.diagnosis.window import recorded_names
@@ -28,15 +29,16 @@ _WAITS_TO_ALLOCATE = re.compile(rf"^(?!.*Async).*(?:{ALLOCATES.pattern})")
 
 
 class Owed(NamedTuple):
-    """Idle time of a leaf (cause, and name in it) that is owed to a call."""
+    """Idle time of a leaf (cause, and name in it) that is owed to a call; by: who issued it, '' where that is unknown."""
 
     cause: str
     name: str
     to: str
+    by: str
     ns: int
 
 
-def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, launch: Int) -> list[Owed]:
+def owed(recorded: Recorded, issuers: Issuers, work: Work, parts: Parts, gap: Int, start: Int, launch: Int) -> list[Owed]:
     """Return what of the parts of gaps is owed to calls that emptied the queue.
 
     gap, start, launch: the number of each gap, when it begins, and the call that launched what ends it, -1 unknown; by start.
@@ -60,7 +62,7 @@ def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, lau
         paid[mine] = _paid(parts.ns[place[mine]], np.cumsum(lead[first:after[mine[-1]] + 1])[after[mine] - first])
     _, which = np.unique(parts.gap[place], return_inverse=True)
     left = np.bincount(which, parts.ns[place] - paid)[which]
-    return _sums(recorded, parts, place, spans.name[call][after], np.where(left == 0, paid, 0))
+    return _sums(recorded, parts, place, spans.name[call][after], issuers.of_calls(call)[after], np.where(left == 0, paid, 0))
 
 
 def _busy_before(work: Work, times: Int) -> Int:
@@ -73,12 +75,12 @@ def _busy_before(work: Work, times: Int) -> Int:
     return found
 
 
-def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, paid: Int) -> list[Owed]:
-    keys, which = np.unique(np.stack([parts.cause[place], parts.name[place], to]), axis=1, return_inverse=True)
+def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, by: Int, paid: Int) -> list[Owed]:
+    keys, which = np.unique(np.stack([parts.cause[place], parts.name[place], to, by]), axis=1, return_inverse=True)
     ns = np.zeros(keys.shape[1], np.int64)
     np.add.at(ns, which.ravel(), paid)
-    return [Owed(CAUSES[cause], recorded.text(name), recorded.text(call), total)
-            for (cause, name, call), total in zip(keys.T.tolist(), ns.tolist(), strict=True) if total]
+    return [Owed(CAUSES[cause], recorded.text(name), recorded.text(call), recorded.text(code), total)
+            for (cause, name, call, code), total in zip(keys.T.tolist(), ns.tolist(), strict=True) if total]
 
 
 def _pays(recorded: Recorded, parts: Parts, blocks: Mask) -> Mask:

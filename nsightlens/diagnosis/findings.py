@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from nsightlens.diagnosis.counters import Counters, Measured
 from nsightlens.diagnosis.drained import ALLOCATES
-from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.idle import Leaf, alike
+from nsightlens.diagnosis.issuers import issuer
 from nsightlens.diagnosis.timeline import OF_LAUNCHES
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
 from nsightlens.diagnosis.working import Piece
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
+_TWO = 2
+"""Who is named of those that issue the same."""
 _LARGE_PCT = 30
 _SMALL_PCT = 50
 OF_CALLS, _CALLS = ("API calls", "waiting"), 3
@@ -39,6 +42,8 @@ class Finding:
     blocks: int = 0
     """Of the largest grid, where a kernel has too few; sms: of the GPU."""
     sms: int = 0
+    issuer: str = ""
+    """Who issues the calls or the work that hold half of it: an operator, range or module, or two."""
 
 
 def findings(verdict: Verdict) -> list[Finding]:
@@ -47,6 +52,18 @@ def findings(verdict: Verdict) -> list[Finding]:
     found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
     found.sort(key=lambda finding: (-_worth(verdict, finding), finding.cause, finding.subject))
     return found
+
+
+def issuer_of(issued: Iterable[tuple[str, int]], ns: int) -> str:
+    """Return who issues half of it, or the two that do; '' where more do."""
+    sums: dict[str, int] = defaultdict(int)
+    for name, amount in issued:
+        sums[alike(issuer(name))] += amount
+    named = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_TWO]
+    for count in range(1, len(named) + 1):
+        if 2 * sum(amount for _, amount in named[:count]) >= ns > 0:
+            return ", ".join(name for name, _ in named[:count])
+    return ""
 
 
 def _worth(verdict: Verdict, finding: Finding) -> int:
@@ -62,7 +79,8 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
     yield from _of_launches(sums)
     yield from _of_computing(sums)
     for piece in sums.pieces[COPIES][:1]:
-        yield Finding(COPIES, piece.key, piece.ns, _of_copies(piece, sums.branches[COMPUTING]))
+        yield Finding(COPIES, piece.key, piece.ns, _of_copies(piece, sums.branches[COMPUTING]),
+                      issuer=issuer_of(piece.issued, piece.ns))
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
             name = next((name for name, _ in leaf.names if name), "")
@@ -121,9 +139,18 @@ def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
         own = ns - sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call))
         cures[action, "" if action == "allocate" else call].append((call, own + owed, owed))  # reused buffers cure all calls
     found = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
-                     owed_ns=sum(owed for *_, owed in those)) for (action, _), those in cures.items()]
+                     owed_ns=sum(owed for *_, owed in those), issuer=_of_issued(sums, leaf, those))
+             for (action, _), those in cures.items()]
     found.sort(key=lambda finding: -finding.ns)
     yield from found[:_CALLS]
+
+
+def _of_issued(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str:
+    """Return who issues calls, by their own time and what is owed to them."""
+    calls = {call for call, *_ in those}
+    issued = [(by, ns) for call, by, ns in leaf.issued if call in calls]
+    issued += [(part.by, part.ns) for part in sums.owed if part.to in calls and part.by]
+    return issuer_of(issued, sum(ns for _, ns, _ in those))
 
 
 def _of_launches(sums: Sums) -> Iterator[Finding]:
@@ -174,7 +201,10 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
     plain = plain_ns(sums)
     if plain:
         capable = [tree.capability for tree in sums.trees if tree.tensor_cores and tree.capability]
-        yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp")
+        issued = (each for tree in sums.trees if tree.tensor_cores for piece in tree.computing if piece.plain
+                  for each in piece.issued)
+        yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp",
+                      issuer=issuer_of(issued, plain))
     yield from _of_fill(sums)
     faulting = [piece for tree in sums.trees for piece in tree.faulting]
     if faulting:
@@ -183,7 +213,7 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
     for piece in sums.pieces[COMPUTING][:1]:
         is_large = 100 * piece.ns >= _LARGE_PCT * sums.branches[COMPUTING]
         if is_large and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
-            yield Finding(COMPUTING, piece.name, piece.ns, "measure")
+            yield Finding(COMPUTING, piece.name, piece.ns, "measure", issuer=issuer_of(piece.issued, piece.ns))
 
 
 _MEMORY = {"DRAM": "fewer bytes", "memory": "memory parts", "L2": "reuse", "L1/TEX": "wider loads", "LSU": "wider loads"}

@@ -49,18 +49,21 @@ class Layer(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Parts of gaps: of each, the number of the gap, the place of its cause in CAUSES, the code of its name, and its ns."""
+    """Parts of gaps: of each, the number of the gap, the place of its cause in CAUSES, the code of its name, its ns, and when it
+    began on which thread."""
 
     gap: Int
     cause: Int
     name: Int
     ns: Int
+    start: Int
+    thread: Int
 
 
 def joined(parts: Sequence[Parts]) -> Parts:
     """Return several as one."""
     none = np.zeros(0, np.int64)
-    return Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else Parts(none, none, none, none)
+    return Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else Parts(*[none] * 6)
 
 
 @dataclass
@@ -72,6 +75,7 @@ class Threads:
 
     def __post_init__(self) -> None:
         self._layers: dict[int, list[Layer]] = {}
+        self._inner: dict[int, Layer] = {}
 
     @cached_property
     def _first_uses(self) -> Mask:
@@ -111,7 +115,7 @@ class Threads:
         own = np.flatnonzero(ranges.spans.thread == thread)
         kept = np.flatnonzero(mine)
         kept = kept[outermost(calls.spans.start[kept], calls.spans.end[kept])]
-        inner = self._innermost(own)
+        inner = self.innermost(thread)
         yield self._graphs(np.flatnonzero(mine))
         yield self._calls("first use", np.flatnonzero(mine & self._first_uses))
         yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
@@ -153,8 +157,13 @@ class Threads:
         found = union(start, end)
         return Layer("recording graphs", found.start, found.end, np.full(len(found.start), -1))
 
-    def _innermost(self, own: Int) -> Layer:
+    def innermost(self, thread: int) -> Layer:
         """Return at each time the innermost range of a thread: its place in `ranges`."""
+        if thread not in self._inner:
+            self._inner[thread] = self._innermost(np.flatnonzero(self.recorded.ranges.spans.thread == thread))
+        return self._inner[thread]
+
+    def _innermost(self, own: Int) -> Layer:
         spans, depth, parent = self.recorded.ranges.spans, self.recorded.ranges.depth, self.recorded.ranges.parent
         at = np.concatenate([spans.start[own], spans.end[own]])
         opens = np.repeat([1, 0], len(own))
@@ -228,13 +237,15 @@ def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: 
         order = mine[np.argsort(start[mine], kind="stable")]
         rest_gap, rest_start, rest_end = gap[order], start[order], end[order]
         layers = threads.layers(number)
-        beside = (layer for other in others.get(number, ()) for layer in threads.layers(other))
-        for layer in (*layers[:2], *first, *layers[2:], *beside):
+        beside = ((other, layer) for other in others.get(number, ()) for layer in threads.layers(other))
+        for whose, layer in (*((number, each) for each in (*layers[:2], *first, *layers[2:])), *beside):
             shared = intersection(rest_start, rest_end, layer.start, layer.end)
             found.append(Parts(rest_gap[shared.place], np.full(len(shared.place), CAUSES.index(layer.cause)),
-                               layer.name[shared.other], shared.end - shared.start))
+                               layer.name[shared.other], shared.end - shared.start, shared.start,
+                               np.full(len(shared.place), whose)))
             rest = difference(rest_start, rest_end, layer.start, layer.end)
             rest_gap, rest_start, rest_end = rest_gap[rest.place], rest.start, rest.end
         unknown = np.full(len(rest_gap), CAUSES.index("unknown"))
-        found.append(Parts(rest_gap, unknown, np.full(len(rest_gap), -1), rest_end - rest_start))
+        found.append(Parts(rest_gap, unknown, np.full(len(rest_gap), -1), rest_end - rest_start, rest_start,
+                           np.full(len(rest_gap), number)))
     return joined(found)

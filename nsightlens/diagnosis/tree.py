@@ -13,6 +13,7 @@ from nsightlens.diagnosis.branches import branches
 from nsightlens.diagnosis.clock import slowed_ns
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf, Outside, idle, start_up, wind_down
+from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import GRAPH, Recorded, Work
 from nsightlens.diagnosis.timeline import Threads
 from nsightlens.diagnosis.window import Window, window
@@ -89,7 +90,9 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     calls = recorded.calls.spans
     parts = branches(recorded, work, judged, calls.start[lost[np.isin(calls.process[lost], np.unique(work.process))]])
     threads = Threads(recorded, judged.length)
-    of_idle, of_calls = idle(recorded, work, parts.gaps, threads)
+    issuers = Issuers(threads)
+    by = issuers.of_calls(work.call)
+    of_idle, of_calls = idle(recorded, work, parts.gaps, threads, issuers)
     process = int(work.process[0])
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
     whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
@@ -101,12 +104,12 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         recorded.ranks.get(process), recorded.text(int(work.device[0])), device.get("name") or "",
         profile["vendor"] or "", len(np.unique(work.process)), len(work.start), int((work.end - work.start).sum()), judged,
         parts.lengths(),
-        working.computing(recorded, work, judged, parts), working.communication(recorded, work, judged, parts),
-        working.copies(recorded, work, judged, parts), of_idle, of_calls,
+        working.computing(recorded, work, by, judged, parts), working.communication(recorded, work, by, judged, parts),
+        working.copies(recorded, work, by, judged, parts), of_idle, of_calls,
         sum(leaf.ns for leaf in of_idle if leaf.cause == "data loader"),
-        start_up(recorded, of_process, judged, threads), wind_down(recorded, of_process, threads), tensor_cores,
+        start_up(recorded, of_process, judged, threads, issuers), wind_down(recorded, of_process, threads, issuers), tensor_cores,
         device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),
-        _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, judged, parts),
+        _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, by, judged, parts),
         slowed_ns(work, judged),
         profile["origin_epoch_ns"],
         (parts.communication.start, parts.communication.end))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from nsightlens.diagnosis.capture_words import not_judged, short
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
-from nsightlens.diagnosis.findings import Finding, plain_ns
+from nsightlens.diagnosis.findings import Finding, issuer_of, plain_ns
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
 from nsightlens.diagnosis.tree import Tree
@@ -129,7 +129,8 @@ def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
-    about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}")
+    by = f" (in {short(found.issuer)})" if found.issuer else ""
+    about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}") + by
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
     if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
         amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
@@ -244,7 +245,8 @@ def _named(leaf: Leaf) -> str:
     if not named or leaf.cause == "data loader":
         return ""
     several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
-    return f" ({', '.join(short(name) for name, _ in several)})"
+    by = issuer_of([(by, ns) for name, by, ns in leaf.issued if name in dict(several)], sum(ns for _, ns in several))
+    return f" ({', '.join(short(name) for name, _ in several)}{f' in {short(by)}' if by else ''})"
 
 
 def _leaf(leaves: list[Leaf], is_named: bool) -> str:
@@ -273,7 +275,8 @@ def _kernels(sums: Sums, part: Part, first: bool) -> str:
     top = pieces[0]
     count = len([piece for piece in pieces if piece.ns])
     if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
-        return f" in {number(count)} kernels" if first else ""
+        issued = (each for piece in pieces for each in piece.issued)
+        return f" in {number(count)} kernels{_by(issued, part.ns)}" if first else ""
     return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}"
 
 
@@ -292,7 +295,12 @@ def _copies(pieces: list[Piece], first: bool) -> str:
     if not first:
         return f" ({' '.join(filter(None, (top.memory, top.key)))})"
     memory = f", {top.memory} memory" if top.memory in ("pageable", "pinned") else ""
-    return f" ({_DIRECTIONS.get(top.key, top.key)}{memory})"
+    return f" ({_DIRECTIONS.get(top.key, top.key)}{memory}{_by(top.issued, top.ns)})"
+
+
+def _by(issued: Iterable[tuple[str, int]], ns: int) -> str:
+    by = issuer_of(issued, ns)
+    return f", in {short(by)}" if by else ""
 
 
 def _collective(pieces: list[Piece]) -> str:
