@@ -10,6 +10,7 @@ from nsightlens.diagnosis.counters import Counters, Measured
 from nsightlens.diagnosis.drained import ALLOCATES
 from nsightlens.diagnosis.idle import Leaf, alike
 from nsightlens.diagnosis.issuers import issuer
+from nsightlens.diagnosis.os_calls import MESSAGES, PROGRAMS, READS, SLEEPS, THREADS, by_sort
 from nsightlens.diagnosis.timeline import OF_LAUNCHES
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
 from nsightlens.diagnosis.working import Piece
@@ -22,6 +23,8 @@ _LARGE_PCT = 30
 _SMALL_PCT = 50
 OF_CALLS, _CALLS = ("API calls", "waiting"), 3
 """Leaves of idle time whose calls are findings of their own, and how many of them."""
+_OS_ACTIONS = {READS: "read", SLEEPS: "sleep", THREADS: "awaited", MESSAGES: "awaited", PROGRAMS: "awaited"}
+"""What cures calls of the operating system, by what they are for."""
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
 
@@ -83,7 +86,7 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
                       issuer=issuer_of(piece.issued, piece.ns))
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
-            name = next((name for name, _ in leaf.names if name), "")
+            name = next((name for name, _ in leaf.names if name), leaf.sampled.where if leaf.sampled else "")
             action = "context" if leaf.cause == "context creation" else "start-up"
             yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
 
@@ -118,11 +121,24 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         yield Finding(leaf.cause, name, leaf.ns, "warm")
     elif leaf.cause in ("pause", "profiler"):
         yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
-    elif leaf.cause in ("OS calls", "ranges", "MPI"):
+    elif leaf.cause in ("ranges", "MPI"):
         ns = leaf.ns - _owed(verdict.sums, leaf.cause)
         yield Finding(leaf.cause, name, ns, "look" if leaf.cause == "ranges" else "host")
+    elif leaf.cause == "OS calls":
+        for sort, calls in by_sort(leaf.names):
+            subject = ", ".join(call for call, _ in calls[:_TWO])
+            yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"))
     elif leaf.cause == "unknown":
-        yield Finding("host code", "", leaf.ns - _owed(verdict.sums, leaf.cause), "sample")
+        yield _of_code(leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
+
+
+def _of_code(leaf: Leaf, ns: int) -> Finding:
+    """Return idle time in which the host was in no recorded call, by what CPU samples say of it."""
+    if leaf.sampled is None:
+        return Finding("host code", "", ns, "sample")
+    if leaf.sampled.where:
+        return Finding("sampled code", leaf.sampled.where, ns, "host")
+    return Finding("host code", "", ns, "off CPU" if leaf.sampled.is_off_cpu else "mark")
 
 
 def _owed(sums: Sums, *causes: str) -> int:

@@ -13,6 +13,7 @@ from nsightlens.diagnosis.branches import Gaps, missing_from
 from nsightlens.diagnosis.drained import Owed, owed
 from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import Recorded, Work
+from nsightlens.diagnosis.sampled import Sampled, sampled
 from nsightlens.diagnosis.timeline import CAUSES, Layer, Parts, Threads, joined, paint
 from nsightlens.diagnosis.window import Window
 
@@ -32,7 +33,7 @@ class Leaf:
     """One cause of idle time: its ns, its parts by name, the largest first, and the few gaps that hold half of it.
 
     gaps: how many have some; few: 1 to 3 gaps that hold half of it, with few_ns, 0 where more do; issued: of calls, the ns by
-    name and by who issues them.
+    name and by who issues them; sampled: what CPU samples say of it, None where too few could.
     """
 
     cause: str
@@ -42,6 +43,7 @@ class Leaf:
     few: int = 0
     few_ns: int = 0
     issued: tuple[tuple[str, str, int], ...] = ()
+    sampled: Sampled | None = None
 
 
 def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: Issuers) -> tuple[list[Leaf], list[Owed]]:
@@ -99,7 +101,8 @@ def leaves(recorded: Recorded, issuers: Issuers, parts: Parts) -> list[Leaf]:
             few, few_ns = _few(by_gap, total)
             named = _alike((recorded.text(code), ns) for code, ns in zip(names.tolist(), by_name.tolist(), strict=True))
             by = _issued(recorded, issuers, Parts(*(column[mine] for column in parts))) if CAUSES[place] in _ISSUED else ()
-            found.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns, by))
+            seen = sampled(recorded.samples, recorded.texts, parts.start[mine], parts.ns[mine], parts.thread[mine])
+            found.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns, by, seen))
     return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
 
 

@@ -10,6 +10,7 @@ from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.ranks import Waiting
+from nsightlens.diagnosis.sampled import together
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.working import Piece
 
@@ -97,7 +98,8 @@ def _leaves(every: Iterable[Leaf]) -> list[Leaf]:
                 names[name] += ns
         named = tuple(sorted(names.items(), key=lambda item: (-item[1], item[0])))
         found.append(Leaf(cause, sum(leaf.ns for leaf in those), named, sum(leaf.gaps for leaf in those),
-                          issued=tuple(each for leaf in those for each in leaf.issued)))
+                          issued=tuple(each for leaf in those for each in leaf.issued),
+                          sampled=together(leaf.sampled for leaf in those)))
     return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
 
 

@@ -8,8 +8,10 @@ from nsightlens.diagnosis.capture_words import not_judged, short
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
 from nsightlens.diagnosis.findings import Finding, issuer_of, plain_ns
+from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.os_calls import sort_of
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import (
     COMMUNICATION,
@@ -35,26 +37,6 @@ _WORTH_PCT = 5
 _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
                "memset": "memset", "HtoD migration": "page migration to the device",
                "DtoH migration": "page migration to the host"}
-_OF_HOST = {
-    "recording graphs": "while the host records graphs",
-    "first use": "in the first launch of kernels",
-    "context creation": "while the context is created",
-    "compiling": "while the host compiles",
-    "data loader": "while the host waits for the data loader",
-    "profiler": "while the profiler holds the host",
-    "waiting": "while the host waits",
-    "pause": "in pauses of the host",
-    "API calls": "while the host is in API calls",
-    "launching": "while the host launches",
-    "MPI": "while the host communicates",
-    "ranges": "while the host is in ranges",
-    "operators": "while the host is in operators",
-    "OS calls": "while the host is in OS calls",
-    "between kernels": "between kernels launched in time",
-    "unknown": "while the host is outside of recorded calls",
-}
-
-
 ACTIONS = {
     "late": "find what their hosts do later than the others",
     "overlap": "start it earlier or in larger buckets, so that computing hides it",
@@ -74,6 +56,11 @@ ACTIONS = {
     "host": "do this work on another thread while the GPU computes",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
+    "mark": "CPU samples do not tell what it does: open ranges there",
+    "off CPU": "its thread hardly ran: record what it waits for (--trace=osrt)",
+    "read": "read ahead on another thread while the GPU computes",
+    "sleep": "it sleeps: wait for what it waits for instead",
+    "awaited": "find what keeps the other one",
     "pin": "pin the host's buffers, and copy while the GPU computes",
     "migrate": "prefetch managed memory before the kernels need it",
     "overlap copies": "copy on a stream of its own while the GPU computes",
@@ -108,7 +95,8 @@ SUBJECTS = {
     "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
-    "ranges": "Idle while the host is in {0}", "launching": "Kernels issued one by one",
+    "ranges": "Idle while the host is in {0}", "sampled code": "Idle while the host is in {0}, by CPU samples",
+    "launching": "Kernels issued one by one",
     "clock": "Kernels that take longer at the end of the window",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
@@ -130,12 +118,18 @@ def finding(found: Finding) -> str:
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     by = f" (in {short(found.issuer)})" if found.issuer else ""
-    about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}") + by
+    about = _about(found).format(f"{named or found.cause}{others}") + by
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
     if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
         amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
     said = action(found)
     return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
+
+
+def _about(found: Finding) -> str:
+    if found.cause == "OS calls":
+        return f"Idle while the host {OS_CALLS[sort_of(found.subject.partition(',')[0])]} ({{0}})"
+    return SUBJECTS.get(found.cause, "{0}")
 
 
 def action(found: Finding) -> str:
@@ -193,7 +187,8 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
     how = _amount(verdict, part) if first or part.of_ns is None else share(part.share_pct)
     if part.cause in (START_UP, WIND_DOWN):
         where = "before" if part.cause == START_UP else "after"
-        leaf = _leaf(sums.leaves[part.cause], is_named=first or len(verdict.beside) < 2)
+        causes = sums.leaves[part.cause]
+        leaf = outside(causes[0], is_named=first or len(verdict.beside) < 2) if causes else ""
         return f"{part.cause} {'takes ' if first else ''}{how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
     if part.cause == NOT_RECORDED:
         queued = " (launched before the capture)" if part.of_ns is None else ""
@@ -224,7 +219,7 @@ def _host(verdict: Verdict, part: Part, how: str, first: bool) -> str:
     if leaf is None:
         return f"{who} {how}" if first else f"idle {how}"
     few = _few(leaf) if len(verdict.beside) < 2 else ""
-    cause = f"{_OF_HOST[leaf.cause]}{_named(leaf)}{few}"
+    cause = f"{during(leaf)}{few}"
     return f"{who} {how}, {_mostly(leaf, part.ns)}{cause}" if first else f"idle {how}, {_mostly(leaf, part.ns)}{cause}"
 
 
@@ -237,27 +232,6 @@ def _few(leaf: Leaf) -> str:
     if not leaf.few or 1 < leaf.gaps <= leaf.few:
         return ""
     return f", {duration(leaf.few_ns)} in {'one gap' if leaf.few == 1 else f'{leaf.few} gaps'}"
-
-
-def _named(leaf: Leaf) -> str:
-    """Return the name that holds half of a leaf, or the two that do."""
-    named = [(name, ns) for name, ns in leaf.names if name][:2]
-    if not named or leaf.cause == "data loader":
-        return ""
-    several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
-    by = issuer_of([(by, ns) for name, by, ns in leaf.issued if name in dict(several)], sum(ns for _, ns in several))
-    return f" ({', '.join(short(name) for name, _ in several)}{f' in {short(by)}' if by else ''})"
-
-
-def _leaf(leaves: list[Leaf], is_named: bool) -> str:
-    """Return the largest cause of start-up or wind-down. is_named: with the call that it is."""
-    if not leaves:
-        return ""
-    leaf = leaves[0]
-    if leaf.cause == "unknown":
-        return "the host, outside of recorded calls"
-    name = next((name for name, _ in leaf.names if name), "")
-    return f"{leaf.cause} in {short(name)}" if name and is_named else leaf.cause
 
 
 def _kernels(sums: Sums, part: Part, first: bool) -> str:
