@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.diagnosis.fences import fences
 from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import MEMORY, Recorded, Work
 from nsightlens.diagnosis.timeline import CAUSES, LONG_NS, Parts
@@ -29,7 +30,8 @@ _WAITS_TO_ALLOCATE = re.compile(rf"^(?!.*Async).*(?:{ALLOCATES.pattern})")
 
 
 class Owed(NamedTuple):
-    """Idle time of a leaf (cause, and name in it) that is owed to a call; by: who issued it, '' where that is unknown."""
+    """Idle time of a leaf (cause, and name in it) that is owed to a call, '' for a fence (fences.py); by: who issued it, ''
+    where that is unknown."""
 
     cause: str
     name: str
@@ -62,7 +64,8 @@ def owed(recorded: Recorded, issuers: Issuers, work: Work, parts: Parts, gap: In
         paid[mine] = _paid(parts.ns[place[mine]], np.cumsum(lead[first:after[mine[-1]] + 1])[after[mine] - first])
     _, which = np.unique(parts.gap[place], return_inverse=True)
     left = np.bincount(which, parts.ns[place] - paid)[which]
-    return _sums(recorded, parts, place, spans.name[call][after], issuers.of_calls(call)[after], np.where(left == 0, paid, 0))
+    to = np.where(fences(recorded), -1, spans.name)[call][after]
+    return _sums(recorded, parts, place, to, issuers.of_calls(call)[after], np.where(left == 0, paid, 0))
 
 
 def _busy_before(work: Work, times: Int) -> Int:

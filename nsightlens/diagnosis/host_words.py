@@ -14,6 +14,7 @@ _DOES = {
     "compiling": "while the host compiles",
     "data loader": "while the host waits for the data loader",
     "profiler": "while the profiler holds the host",
+    "fence": "while the host waits for work from before the capture",
     "waiting": "while the host waits",
     "pause": "in pauses of the host",
     "API calls": "while the host is in API calls",

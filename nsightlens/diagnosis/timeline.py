@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.diagnosis.fences import fences
 from nsightlens.diagnosis.recorded import KERNEL, Recorded, Spans
 from nsightlens.diagnosis.window import recorded_names
 from nsightlens.intervals.apart import outermost
@@ -32,8 +33,8 @@ LONG_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
 _USUAL = ("step", "module")
 """Kinds of ranges that do not say what the host does: what lies around them does."""
 
-CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "waiting", "pause",
-          "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
+CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "fence", "waiting",
+          "pause", "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
 """Why the GPU had no work, in the order in which they take each ns."""
 OF_LAUNCHES = ("launching", "operators", "between kernels")
 """Causes in which the host only launches: fewer and larger kernels cure them, and a host that is further ahead."""
@@ -91,6 +92,10 @@ class Threads:
         return found & calls.launches
 
     @cached_property
+    def _fences(self) -> Mask:
+        return fences(self.recorded)
+
+    @cached_property
     def _labels(self) -> tuple[Int, Int]:
         """Return the code and the kind of what each range says of the host, taken from around it where it says nothing."""
         ranges = self.recorded.ranges
@@ -121,6 +126,7 @@ class Threads:
         yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
         yield _named("data loader", recorded, ranges.spans, own, _LOADER)
         yield self._overhead(mine, own)
+        yield self._calls("fence", np.flatnonzero(mine & self._fences))
         yield self._calls("waiting", np.flatnonzero(mine & calls.waits))
         yield self._pauses(kept, own, inner)
         yield self._calls("API calls", kept[~calls.launches[kept]])

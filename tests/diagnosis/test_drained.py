@@ -107,3 +107,20 @@ def test_what_is_owed_to_a_call_is_no_part_of_another_finding(
     tree, = trees(recorded(pieces, [Call(held_from * _US, 101 * _US, "cudaStreamSynchronize")]), np.zeros(0, np.int64))
     sizes = {found.cause: found.ns for found in findings(judge(sums([tree]), None))}
     assert (sizes["waiting"], sizes["launching"] + sizes.get("host code", 0)) == (waiting_us * _US, launching_us * _US)
+
+
+@pytest.mark.parametrize(("call", "began", "ranges", "owed_us"), [
+    ("cudaDeviceSynchronize", -90, [], None), ("cudaDeviceSynchronize", 20, [], 3), ("cudaStreamSynchronize", -90, [], 3),
+    ("cudaDeviceSynchronize", -90, [Range(-95 * _US, 0, "loss", "operator")], 3),
+    ("cudaDeviceSynchronize", -90, [Range(-95 * _US, 0, "ProfilerStep#6", "step")], None),
+])
+def test_a_wait_before_the_first_launch_is_that_of_whoever_measures(
+    call: str, began: int, ranges: list[Range], owed_us: int | None,
+) -> None:
+    """A wait for the device that begins before any launch or operator is no finding, nor is what follows it."""
+    pieces = [Piece(-80 * _US, 100 * _US), Piece(120 * _US, 130 * _US, (111 * _US, 118 * _US))]
+    calls = [Call(began * _US, 110 * _US, call), *([Call(10 * _US, 11 * _US, "cudaMemcpyAsync")] if began > 0 else [])]
+    tree, = trees(recorded(pieces, calls, ranges), np.zeros(0, np.int64))
+    found = {each.cause: each.owed_ns for each in findings(judge(sums([tree]), None))}
+    assert found.get("waiting") == (None if owed_us is None else owed_us * _US)  # the other 7 us are a first use
+    assert sum(leaf.ns for leaf in tree.idle) == 20 * _US
