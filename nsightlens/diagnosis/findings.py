@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from nsightlens.diagnosis.counters import Counters, Measured
+from nsightlens.diagnosis.counters import SM, Counters, Measured
 from nsightlens.diagnosis.drained import ALLOCATES
 from nsightlens.diagnosis.idle import Leaf, alike
 from nsightlens.diagnosis.issuers import issuer
@@ -233,7 +233,7 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
 
 
 _MEMORY = {"DRAM": "fewer bytes", "memory": "memory parts", "L2": "reuse", "L1/TEX": "wider loads", "LSU": "wider loads"}
-_SMS = {"FP64": "single precision", "SM": "parts"}
+_SMS = {"FP64": "single precision", SM: "parts"}
 """What to do about a unit that is at its peak."""
 _RESOURCES = {"registers": "registers", "shared memory": "shared memory", "blocks": "larger blocks"}
 """What to use less of where it keeps warps few."""
@@ -270,7 +270,7 @@ def _of_kernel(kernel: Measured, ns: int) -> Iterator[Finding]:
     elif kernel.unit in _MEMORY:
         yield Finding("memory", kernel.name, ns, _MEMORY[kernel.unit])
     else:
-        yield Finding("compute", kernel.name, ns, _SMS.get(kernel.unit, "fewer instructions"))
+        yield Finding("compute" if kernel.unit != SM else "SM", kernel.name, ns, _SMS.get(kernel.unit, "fewer instructions"))
 
 
 def _against_latency(kernel: Measured) -> str:
