@@ -160,7 +160,7 @@ def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator
 def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
     """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
     if finding.owed_ns:
-        yield f"{duration(finding.owed_ns)} of it behind these calls, until the host is ahead again"
+        yield f"{duration(finding.owed_ns)} of it behind that, until the host is ahead again"
     has_others = leaf.cause in OF_CALLS and leaf.ns != finding.ns - finding.owed_ns
     of = f"{duration(leaf.ns)} with others of its kind, in " if has_others else ""
     yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"

@@ -119,8 +119,12 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         yield from _of_calls(verdict.sums, leaf)
     elif leaf.cause in ("first use", "compiling", "recording graphs"):
         yield Finding(leaf.cause, name, leaf.ns, "warm")
-    elif leaf.cause in ("pause", "profiler"):
-        yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
+    elif leaf.cause == "pause":
+        yield Finding(leaf.cause, name, leaf.ns, "pause")
+    elif leaf.cause == "profiler":
+        held = {name for name, _ in leaf.names}
+        behind = sum(part.ns for part in verdict.sums.owed if part.to in held)
+        yield Finding(leaf.cause, name, leaf.ns + behind, "less tracing", owed_ns=behind)
     elif leaf.cause in ("ranges", "MPI"):
         ns = leaf.ns - _owed(verdict.sums, leaf.cause)
         yield Finding(leaf.cause, name, ns, "look" if leaf.cause == "ranges" else "host")

@@ -61,7 +61,7 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: 
     some = np.flatnonzero(start < until)
     parts = joined([paint(threads, number[some], start[some], until[some], thread[some], others=_beside(recorded, work)),
                     after])
-    return leaves(recorded, issuers, parts), owed(recorded, issuers, work, parts, number, start, call)
+    return leaves(recorded, issuers, parts), owed(threads, issuers, work, parts, number, start, call)
 
 
 def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:

@@ -125,7 +125,7 @@ class Threads:
         yield self._calls("first use", np.flatnonzero(mine & self._first_uses))
         yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
         yield _named("data loader", recorded, ranges.spans, own, _LOADER)
-        yield self._overhead(mine, own)
+        yield self.profiler(thread)
         yield self._calls("fence", np.flatnonzero(mine & self._fences))
         yield self._calls("waiting", np.flatnonzero(mine & calls.waits))
         yield self._pauses(kept, own, inner)
@@ -140,10 +140,10 @@ class Threads:
             yield Layer(cause, inner.start[some], inner.end[some], names[inner.name[some]])
         yield _apart("OS calls", recorded.os.where(recorded.os.thread == thread))
 
-    def _overhead(self, calls: Mask, ranges: Int) -> Layer:
+    def profiler(self, thread: int) -> Layer:
         """Return when the profiler held a thread: it does not always say which, but nothing begins or ends there meanwhile."""
-        spans, own, opened = (self.recorded.overheads, self.recorded.calls.spans.where(calls),
-                              self.recorded.ranges.spans.where(ranges))
+        spans, calls, ranges = self.recorded.overheads, self.recorded.calls.spans, self.recorded.ranges.spans
+        own, opened = calls.where(calls.thread == thread), ranges.where(ranges.thread == thread)
         bounds = np.sort(np.concatenate([own.start, own.end, opened.start, opened.end]))
         inside = np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
         return _apart("profiler", spans.where(inside == 0))

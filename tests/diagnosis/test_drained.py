@@ -7,7 +7,7 @@ import pytest
 
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.findings import findings
-from nsightlens.diagnosis.recorded import MEMORY
+from nsightlens.diagnosis.recorded import MEMORY, Spans
 from nsightlens.diagnosis.tree import trees
 from nsightlens.diagnosis.verdict import judge, sums
 from tests.diagnosis.made import Call, Piece, Range, recorded
@@ -41,6 +41,22 @@ def test_gaps_behind_a_call_that_emptied_the_queue_are_owed_to_it(call: str) -> 
 def test_gaps_that_would_only_be_shorter_are_owed_to_nobody(held_from: int, owed_us: int) -> None:
     """It held the host for so long while the GPU worked: by that launches would come earlier, to gaps of 10 and 20 us."""
     assert sum(part.ns for part in _job("cudaStreamSynchronize", held_from=held_from)) == owed_us * _US
+
+
+@pytest.mark.parametrize(("held_from", "behind_us"), [(20, 30), (71, 10)])
+def test_gaps_behind_a_profiler_that_emptied_the_queue_are_owed_to_it(held_from: int, behind_us: int) -> None:
+    """As behind a call that waits: gaps of 11 and 20 us, and the queue runs empty 1 us before the profiler lets go."""
+    pieces = [Piece(10 * _US, 100 * _US, (0, 5 * _US))]
+    for began in (101 * _US, 131 * _US):
+        pieces.append(Piece(began + 10 * _US, began + 20 * _US, (began, began + 8 * _US)))
+    profile = recorded(pieces)
+    profile.texts.append("Buffer Flush")
+    name, process = np.array([len(profile.texts) - 1]), np.array([profile.codes["p"]])
+    profile.overheads = Spans(np.array([held_from * _US]), np.array([101 * _US]), name, process, process * 0, process)
+    tree, = trees(profile, np.zeros(0, np.int64))
+    found, = (each for each in findings(judge(sums([tree]), None)) if each.cause == "profiler")
+    assert (found.ns, found.owed_ns) == ((1 + behind_us) * _US, behind_us * _US)
+    assert sum(leaf.ns for leaf in tree.idle) == tree.lengths["idle"]
 
 
 @pytest.mark.parametrize("call", ["cudaFuncGetAttributes", "cudaFreeAsync"])
