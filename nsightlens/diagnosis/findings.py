@@ -53,7 +53,7 @@ def findings(verdict: Verdict) -> list[Finding]:
     """Return all findings of a run: those of which it is known what curing them wins by that, the others by their size."""
     whole = verdict.sums.whole_ns
     found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
-    found.sort(key=lambda finding: (-_worth(verdict, finding), finding.cause, finding.subject))
+    found.sort(key=lambda finding: (-_worth(verdict, finding), finding.winnable_ns is None, finding.cause, finding.subject))
     return found
 
 
@@ -126,8 +126,9 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         behind = sum(part.ns for part in verdict.sums.owed if part.to in held)
         yield Finding(leaf.cause, name, leaf.ns + behind, "less tracing", owed_ns=behind)
     elif leaf.cause in ("ranges", "MPI"):
-        ns = leaf.ns - _owed(verdict.sums, leaf.cause)
-        yield Finding(leaf.cause, name, ns, "look" if leaf.cause == "ranges" else "host")
+        several = len({rank for tree in verdict.sums.trees for rank in tree.ranks}) > 1
+        action = "look" if leaf.cause == "ranges" else "last" if several else "nonblocking"
+        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause), action)
     elif leaf.cause == "OS calls":
         for sort, calls in by_sort(leaf.names):
             subject = ", ".join(call for call, _ in calls[:_TWO])

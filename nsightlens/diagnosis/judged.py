@@ -75,7 +75,7 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         without = _without_gpu(run, tool, hosts, failed) if not projected else Judged(run, tool, NONE, [], conditions=failed)
         return replace(without, error=_error(ask, profiles))
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
-    failed += conditions.missing_ranks({tree.rank for tree in found if tree.rank is not None}, _world(ask, profiles))
+    failed += conditions.missing_ranks({rank for tree in found for rank in tree.ranks}, _world(ask, profiles))
     whole = sums(found)
     if is_too_little(whole):
         return Judged(run, tool, NONE, found, whole, conditions=failed, error=_error(ask, profiles))

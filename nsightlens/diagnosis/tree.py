@@ -37,6 +37,9 @@ class Tree:
     gpu: str
     vendor: str
     processes: int
+    """How many share the GPU."""
+    ranks: tuple[int, ...]
+    """The ranks of these; rank is None where they are several."""
     works: int
     gpu_ns: int
     window: Window
@@ -94,6 +97,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     by = issuers.of_calls(work.call)
     of_idle, of_calls = idle(recorded, work, parts.gaps, threads, issuers)
     process = int(work.process[0])
+    ranks = tuple(sorted({recorded.ranks[each] for each in np.unique(work.process).tolist() if each in recorded.ranks}))
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
     whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
     of_process = recorded.work.where(np.flatnonzero(whole))
@@ -101,8 +105,8 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     tensor_cores = working.has_tensor_cores(profile["vendor"], device.get("name"), device.get("compute_capability"))
     return Tree(
         profile["run"], profile["tool"], profile["profile_id"], recorded.text(process), int(work.window[0]),
-        recorded.ranks.get(process), recorded.text(int(work.device[0])), device.get("name") or "",
-        profile["vendor"] or "", len(np.unique(work.process)), len(work.start), int((work.end - work.start).sum()), judged,
+        ranks[0] if len(ranks) == 1 else None, recorded.text(int(work.device[0])), device.get("name") or "",
+        profile["vendor"] or "", len(np.unique(work.process)), ranks, len(work.start), int((work.end - work.start).sum()), judged,
         parts.lengths(),
         working.computing(recorded, work, by, judged, parts), working.communication(recorded, work, by, judged, parts),
         working.copies(recorded, work, by, judged, parts), of_idle, of_calls,

@@ -54,6 +54,8 @@ ACTIONS = {
     "warm": "it happens once: warm up before you measure",
     "pause": "long single calls: look for garbage collection or other processes on these CPUs",
     "host": "do this work on another thread while the GPU computes",
+    "nonblocking": "use calls that do not block, and wait for them after the launches",
+    "last": "find which rank comes last, and why",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
     "mark": "CPU samples do not tell what it does: open ranges there",
@@ -95,7 +97,8 @@ SUBJECTS = {
     "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
-    "ranges": "Idle while the host is in {0}", "sampled code": "Idle while the host is in {0}, by CPU samples",
+    "ranges": "Idle while the host is in {0}", "MPI": "Idle while the host is in {0}",
+    "sampled code": "Idle while the host is in {0}, by CPU samples",
     "launching": "Kernels issued one by one",
     "clock": "Kernels that take longer at the end of the window",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
@@ -110,7 +113,8 @@ SUBJECTS = {
 """What a finding is about, by its cause; others are named by their subject."""
 
 
-COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu"), "look": Command("show", ("idle_by_range",))}
+COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), "measure": Command("plan-ncu"),
+            "look": Command("show", ("idle_by_range",))}
 """The command that goes with an action."""
 
 
@@ -167,11 +171,12 @@ def _whole(verdict: Verdict) -> str:
 
 
 def _each(sums: Sums) -> str:
-    """Return on how many ranks or GPUs the whole is a mean."""
+    """Return on how many ranks or GPUs the whole is a mean, or how many processes share the one."""
     count = len(sums.trees)
     ranks = {tree.rank for tree in sums.trees} - {None}
     if count == 1:
-        return ""
+        processes = sums.trees[0].processes
+        return f" of {processes} processes on one GPU" if processes > 1 else ""
     return f" on {count} ranks" if len(ranks) == count else f" on {len({tree.device_id for tree in sums.trees})} GPUs"
 
 
