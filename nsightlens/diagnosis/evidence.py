@@ -39,7 +39,7 @@ _AGAINST = {
     "host code": "What the host did was not recorded.",
     "sampled code": "CPU samples say where it ran, not for how long.",
     "FP32": "Lower precision may cost accuracy; that a kernel uses no tensor cores is read from its name.",
-    "low fill": "Work of other streams or processes may fill the other SMs.",
+    "low fill": "Work of other streams or processes may fill the rest of the GPU.",
     "clock": "Clocks were not looked at: something else may run on that GPU.",
     COMPUTING: "A kernel near its roof gives nothing back.",
 }
@@ -165,7 +165,7 @@ def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
     of = f"{duration(leaf.ns)} with others of its kind, in " if has_others else ""
     yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"
     if leaf.sampled and leaf.sampled.where:
-        yield f"{counted(leaf.sampled.count, 'CPU sample')} there, mostly in {leaf.sampled.where}"
+        yield f"{counted(leaf.sampled.total, 'CPU sample')} there, mostly in {leaf.sampled.where}"
     others = [name for name, _ in leaf.names[:3] if name and name not in finding.subject]
     if others:
         yield f"beside it {', '.join(others[:2])}" if finding.subject else f"mostly {', '.join(others[:2])}"

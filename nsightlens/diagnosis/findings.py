@@ -11,7 +11,7 @@ from nsightlens.diagnosis.drained import ALLOCATES
 from nsightlens.diagnosis.idle import Leaf, alike
 from nsightlens.diagnosis.issuers import issuer
 from nsightlens.diagnosis.os_calls import MESSAGES, PROGRAMS, READS, SLEEPS, THREADS, by_sort
-from nsightlens.diagnosis.timeline import OF_LAUNCHES
+from nsightlens.diagnosis.timeline import LONG_NS, OF_LAUNCHES
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
 from nsightlens.diagnosis.working import Piece
 
@@ -47,6 +47,13 @@ class Finding:
     sms: int = 0
     issuer: str = ""
     """Who issues the calls or the work that hold half of it: an operator, range or module, or two."""
+    few: int = 0
+    """1 to 3 gaps that hold half of it; few_ns: how much."""
+    few_ns: int = 0
+    sampled: str = ""
+    """Where CPU samples found the host meanwhile."""
+    units: str = "SMs"
+    """What the GPU's maker calls what sms counts."""
 
 
 def findings(verdict: Verdict) -> list[Finding]:
@@ -81,7 +88,7 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
         yield from _of_idle(verdict, leaf)
     yield from _of_launches(sums)
     yield from _of_computing(sums)
-    for piece in sums.pieces[COPIES][:1]:
+    for piece in sums.pieces[COPIES]:
         yield Finding(COPIES, piece.key, piece.ns, _of_copies(piece, sums.branches[COMPUTING]),
                       issuer=issuer_of(piece.issued, piece.ns))
     if 2 * sums.start_up_ns > max(sums.branches.values()):
@@ -95,6 +102,8 @@ def _of_copies(piece: Piece, computing_ns: int) -> str:
     """Return what cures copies: computing hides no more of them than it takes itself."""
     if "migration" in piece.key:
         return "migrate"
+    if piece.key in ("DtoD", "memset"):
+        return "in place"
     if piece.memory == "pageable":
         return "pin" if piece.ns < computing_ns else "pin and stay"
     return "overlap copies" if piece.ns < computing_ns else "stay"
@@ -128,17 +137,23 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause in ("ranges", "MPI"):
         several = len({rank for tree in verdict.sums.trees for rank in tree.ranks}) > 1
         action = "look" if leaf.cause == "ranges" else "last" if several else "nonblocking"
-        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause), action)
+        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause), action,
+                      sampled=leaf.sampled.where if leaf.sampled else "")
     elif leaf.cause == "OS calls":
         for sort, calls in by_sort(leaf.names):
             subject = ", ".join(call for call, _ in calls[:_TWO])
             yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"))
     elif leaf.cause == "unknown":
-        yield _of_code(leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
+        yield _of_code(verdict.sums, leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
 
 
-def _of_code(leaf: Leaf, ns: int) -> Finding:
-    """Return idle time in which the host was in no recorded call, by what CPU samples say of it."""
+def _of_code(sums: Sums, leaf: Leaf, ns: int) -> Finding:
+    """Return idle time in which the host was in no recorded call, by what CPU samples say of it.
+
+    nsys takes these; the PyTorch profiler records the stacks of Python instead.
+    """
+    if leaf.sampled is None and any(tree.tool == "kineto" for tree in sums.trees):
+        return Finding("host code", "", ns, "stacks" if any(tree.stacks for tree in sums.trees) else "record stacks")
     if leaf.sampled is None:
         return Finding("host code", "", ns, "sample")
     if leaf.sampled.where:
@@ -163,7 +178,15 @@ def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
                      owed_ns=sum(owed for *_, owed in those), issuer=_of_issued(sums, leaf, those))
              for (action, _), those in cures.items()]
     found.sort(key=lambda finding: -finding.ns)
-    yield from found[:_CALLS]
+    yield from (_once(finding, leaf) if not place else finding for place, finding in enumerate(found[:_CALLS]))
+
+
+def _once(finding: Finding, leaf: Leaf) -> Finding:
+    """Return a finding with the few gaps that hold half of it: they are no matter of each call, and such are not advised."""
+    if leaf.few_ns < LONG_NS or 2 * leaf.few_ns < finding.ns or leaf.few_ns > finding.ns:
+        return finding
+    action = "wait" if finding.action == "wait" else "once"
+    return replace(finding, few=leaf.few, few_ns=leaf.few_ns, action=action)
 
 
 def _of_issued(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str:
@@ -176,11 +199,19 @@ def _of_issued(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str
 
 def _of_launches(sums: Sums) -> Iterator[Finding]:
     """Yield what fewer and larger kernels would cure: the launches, what the host does for each, and the gaps between kernels."""
-    those = [leaf for leaf in sums.leaves[IDLE] if leaf.cause in OF_LAUNCHES]
+    those = []
+    for leaf in (leaf for leaf in sums.leaves[IDLE] if leaf.cause in OF_LAUNCHES):
+        name = next((name for name, _ in leaf.names if name), "")
+        whole = Finding(leaf.cause, name, leaf.ns - _owed(sums, leaf.cause), "")
+        alone = _once(whole, leaf)
+        if alone is whole:
+            those.append(leaf)
+        else:
+            yield alone
     if those:
         pytorch = any(tree.tool == "kineto" for tree in sums.trees)
         name = next((name for name, _ in those[0].names if name), "")
-        ns = sum(leaf.ns for leaf in those) - _owed(sums, *OF_LAUNCHES)
+        ns = sum(leaf.ns for leaf in those) - _owed(sums, *(leaf.cause for leaf in those))
         yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
 
 
@@ -202,6 +233,11 @@ def plain_ns(sums: Sums) -> int:
     return sum(piece.ns for tree in sums.trees if tree.tensor_cores for piece in tree.computing if piece.plain)
 
 
+def units_of(sums: Sums) -> str:
+    """Return what the maker of the GPUs calls what runs their blocks."""
+    return "CUs" if all(tree.vendor == "rocm" for tree in sums.trees) else "SMs"
+
+
 def _of_fill(sums: Sums) -> Iterator[Finding]:
     """Yield the kernel that fills less than half of the SMs for longest, over all trees."""
     alike: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
@@ -212,7 +248,8 @@ def _of_fill(sums: Sums) -> Iterator[Finding]:
     if alike:
         name, those = max(alike.items(), key=lambda item: (sum(ns for ns, *_ in item[1]), item[0]))
         yield Finding("low fill", name, sum(ns for ns, *_ in those), "more blocks",
-                      blocks=max(blocks for _, blocks, _ in those), sms=min(sms for *_, sms in those))
+                      blocks=max(blocks for _, blocks, _ in those), sms=min(sms for *_, sms in those),
+                      units=units_of(sums))
 
 
 def _of_computing(sums: Sums) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from nsightlens.diagnosis.capture_words import short
 from nsightlens.diagnosis.findings import issuer_of
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.os_calls import DRIVER, MEMORY, MESSAGES, OTHERS, PROGRAMS, READS, SLEEPS, THREADS, WRITES, by_sort
+from nsightlens.views.figures import share
 
 _DOES = {
     "recording graphs": "while the host records graphs",
@@ -61,10 +62,12 @@ def _os_calls(leaf: Leaf) -> str:
 
 
 def _named(leaf: Leaf) -> str:
-    """Return the name that holds half of a leaf, or the two that do, and who issues them."""
+    """Return the name that holds half of a leaf, or the two that do, and who issues them; else the largest with its share."""
     named = [(name, ns) for name, ns in leaf.names if name][:2]
     if not named or leaf.cause == "data loader":
         return ""
     several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
+    if 2 * sum(ns for _, ns in several) < leaf.ns:
+        return f" ({short(named[0][0])} {share(100 * named[0][1] / leaf.ns)} of that)"
     by = issuer_of([(by, ns) for name, by, ns in leaf.issued if name in dict(several)], sum(ns for _, ns in several))
     return f" ({', '.join(short(name) for name, _ in several)}{f' in {short(by)}' if by else ''})"

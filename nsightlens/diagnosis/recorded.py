@@ -184,6 +184,8 @@ class Recorded:
     ranks: dict[int, int] = field(default_factory=dict)
     faults: Faults = field(default_factory=no_faults)
     samples: Samples = field(default_factory=no_samples)
+    stacks: bool = False
+    """Whether Python's stacks were recorded: functions with their times, of which it is not known when they ran."""
 
     def text(self, code: int) -> str:
         """Return the text of a code; '' where it is unknown."""
@@ -222,7 +224,8 @@ def read(ask: Ask, profile: Row) -> Recorded:
         "SELECT * FROM devices WHERE profile_id = $1 AND device_id IS NOT NULL ORDER BY ALL", which).to_pylist()}
     of_os, of_mpi, of_profiler = (others.where(kinds == texts.code(kind)) for kind in ("os", "mpi", "overhead"))
     return Recorded(profile, devices, work, calls, _ranges(ask, which, texts), of_os, of_mpi, of_profiler, texts.texts,
-                    texts.codes, ranks, _faults(ask, which, texts), _samples(ask, which, texts))
+                    texts.codes, ranks, _faults(ask, which, texts), _samples(ask, which, texts),
+                    bool(ask("SELECT 1 FROM frames WHERE profile_id = $1 LIMIT 1", which).num_rows))
 
 
 def _samples(ask: Ask, which: list[Any], texts: _Texts) -> Samples:

@@ -32,30 +32,30 @@ class Sampled(NamedTuple):
     expected: int
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """Return how many samples there are."""
         return sum(count for _, count in self.functions)
 
     @property
     def is_off_cpu(self) -> bool:
         """Return whether the thread hardly ran."""
-        return self.expected >= _FEWEST and 4 * self.count < self.expected
+        return self.expected >= _FEWEST and 4 * self.total < self.expected
 
     @property
     def where(self) -> str:
         """Return the function that has half of the samples, else the library that does, or the two; '' where none do."""
-        if self.count < _FEWEST or self.is_off_cpu:
+        if self.total < _FEWEST or self.is_off_cpu:
             return ""
         (function, _), most = self.functions[0]
-        if function and 2 * most >= self.count:
+        if function and 2 * most >= self.total:
             return function
         modules: Counter[str] = Counter()
         for (_, module), count in self.functions:
             modules[module] += count
         (first, most), *rest = modules.most_common(2)
-        if 2 * most >= self.count:
+        if 2 * most >= self.total:
             return first
-        return f"{first} and {rest[0][0]}" if rest and 2 * (most + rest[0][1]) >= self.count else ""
+        return f"{first} and {rest[0][0]}" if rest and 2 * (most + rest[0][1]) >= self.total else ""
 
 
 def no_samples() -> Samples:

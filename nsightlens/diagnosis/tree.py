@@ -64,6 +64,8 @@ class Tree:
     slowed_ns: int
     """By how much longer the kernels of the window's last third took, if the GPU slowed down (clock.py)."""
     origin_ns: int | None
+    stacks: bool
+    """Whether Python's stacks were recorded."""
     exposed: tuple[Int, Int] = field(repr=False)
     """When communication was exposed: starts and ends."""
 
@@ -115,7 +117,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),
         _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, by, judged, parts),
         slowed_ns(work, judged),
-        profile["origin_epoch_ns"],
+        profile["origin_epoch_ns"], recorded.stacks,
         (parts.communication.start, parts.communication.end))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from nsightlens.diagnosis.capture_words import not_judged, short
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
-from nsightlens.diagnosis.findings import Finding, issuer_of, plain_ns
+from nsightlens.diagnosis.findings import Finding, issuer_of, plain_ns, units_of
 from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
@@ -58,6 +58,9 @@ ACTIONS = {
     "last": "find which rank comes last, and why",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
+    "record stacks": "record Python stacks (with_stack=True) to see what the host does",
+    "stacks": "Python runs there: see which of its functions take time",
+    "once": "see why it takes so long there",
     "mark": "CPU samples do not tell what it does: open ranges there",
     "off CPU": "its thread hardly ran: record what it waits for (--trace=osrt)",
     "read": "read ahead on another thread while the GPU computes",
@@ -66,6 +69,7 @@ ACTIONS = {
     "pin": "pin the host's buffers, and copy while the GPU computes",
     "migrate": "prefetch managed memory before the kernels need it",
     "overlap copies": "copy on a stream of its own while the GPU computes",
+    "in place": "work in place, or let kernels do it that run anyway",
     "stay": "the GPU computes too little to hide them: keep data on the GPU, or copy less",
     "pin and stay": "pin the host's buffers, and keep data on the GPU: it computes too little to hide them",
     "context": "it is paid once for each process",
@@ -91,13 +95,14 @@ ACTIONS = {
     "hide": "hide it: more warps, or more independent instructions in each thread",
     "fp16": "use them where the numbers allow it: FP16",
     "tf32 or fp16": "use them where the numbers allow it: TF32, BF16 or FP16",
-    "rule": "its own estimate; what it advises is in the table advice",
+    "rule": "its own estimate; what it advises",
 }
 SUBJECTS = {
-    "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
+    "late rank": "Late: {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
-    "ranges": "Idle while the host is in {0}", "MPI": "Idle while the host is in {0}",
+    "ranges": "Idle while the host is in {0}", "operators": "Idle while the host is in {0}",
+    "MPI": "Idle while the host is in {0}", "between kernels": "Idle between kernels launched in time",
     "sampled code": "Idle while the host is in {0}, by CPU samples",
     "launching": "Kernels issued one by one",
     "clock": "Kernels that take longer at the end of the window",
@@ -114,7 +119,8 @@ SUBJECTS = {
 
 
 COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), "measure": Command("plan-ncu"),
-            "look": Command("show", ("idle_by_range",))}
+            "look": Command("show", ("idle_by_range",)), "stacks": Command("show", ("stack_summary",)),
+            "rule": Command("show", ("recommendations",))}
 """The command that goes with an action."""
 
 
@@ -123,10 +129,15 @@ def finding(found: Finding) -> str:
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     by = f" (in {short(found.issuer)})" if found.issuer else ""
+    if found.cause == "late rank":
+        named = f"rank{'s' * (',' in found.subject)} {_ranks(map(int, found.subject.split(', ')))}"
+    by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""
     about = _about(found).format(f"{named or found.cause}{others}") + by
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
     if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
         amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
+    elif found.few:
+        amount += f", {duration(found.few_ns)} in {'one gap' if found.few == 1 else f'{found.few} gaps'}"
     said = action(found)
     return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
 
@@ -134,12 +145,14 @@ def finding(found: Finding) -> str:
 def _about(found: Finding) -> str:
     if found.cause == "OS calls":
         return f"Idle while the host {OS_CALLS[sort_of(found.subject.partition(',')[0])]} ({{0}})"
+    if found.cause == "launching" and found.few:
+        return "Idle in {0}"
     return SUBJECTS.get(found.cause, "{0}")
 
 
 def action(found: Finding) -> str:
     """Return what can be done about a finding."""
-    few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} SMs: " if found.sms else ""
+    few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
     return f"{few}{ACTIONS[found.action]}"
 
 
@@ -184,8 +197,13 @@ def _amount(verdict: Verdict, part: Part) -> str:
     """Return a share and the time, of all steps and ranks: '56.2 % (492.9 ms in 5 steps)'."""
     pct = part.share_pct
     steps = sum(tree.window.steps for tree in verdict.sums.trees)
-    several = f" in {steps} {verdict.sums.trees[0].window.called}s" if steps > 1 else ""
+    several = f" in {steps} {verdict.sums.trees[0].window.called}s" if steps > 1 else _over(verdict.sums)
     return duration(part.ns) if pct is None else f"{share(pct)} ({duration(part.ns)}{several})"
+
+
+def _over(sums: Sums) -> str:
+    """Return that a time is a sum, where what stands before it is a mean."""
+    return " over all" if len(sums.trees) > 1 else ""
 
 
 def _part(verdict: Verdict, part: Part, first: bool) -> str:
@@ -265,7 +283,8 @@ def _fill(sums: Sums, computing_ns: int) -> str:
     small = [tree.low_fill for tree in sums.trees if tree.low_fill]
     if 2 * sum(ns for _, ns, _ in small) < computing_ns:
         return ""
-    return f" with at most {counted(max(blocks for *_, blocks in small), 'block')} on {sums.trees[0].sms} SMs"
+    units = units_of(sums)
+    return f" with at most {counted(max(blocks for *_, blocks in small), 'block')} on {sums.trees[0].sms} {units}"
 
 
 def _copies(pieces: list[Piece], first: bool) -> str:
@@ -275,7 +294,9 @@ def _copies(pieces: list[Piece], first: bool) -> str:
     if not first:
         return f" ({' '.join(filter(None, (top.memory, top.key)))})"
     memory = f", {top.memory} memory" if top.memory in ("pageable", "pinned") else ""
-    return f" ({_DIRECTIONS.get(top.key, top.key)}{memory}{_by(top.issued, top.ns)})"
+    second = next((piece for piece in pieces if piece.key != top.key and 3 * piece.ns > top.ns), None)
+    also = f", {_DIRECTIONS.get(second.key, second.key)}" if second else ""
+    return f" ({_DIRECTIONS.get(top.key, top.key)}{also}{memory}{_by(top.issued, top.ns)})"
 
 
 def _by(issued: Iterable[tuple[str, int]], ns: int) -> str:
@@ -297,7 +318,7 @@ def _late(verdict: Verdict, first: bool) -> str:
     won = f"on time {'they' if len(waiting.late) > 1 else 'it'} would save {duration(waiting.winnable_ns)}"
     if not first:
         return f"waiting for {those} {amount}"
-    return f"waiting for {those} takes {amount} ({duration(waiting.for_late_ns)}); {won}"
+    return f"waiting for {those} takes {amount} ({duration(waiting.for_late_ns)}{_over(verdict.sums)}); {won}"
 
 
 def _ranks(ranks: Iterable[int]) -> str:
