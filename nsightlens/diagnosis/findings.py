@@ -46,7 +46,7 @@ class Finding:
     """Of the largest grid, where a kernel has too few; sms: of the GPU."""
     sms: int = 0
     issuer: str = ""
-    """Who issues the calls or the work that hold half of it: an operator, range or module, or two."""
+    """Who issues the calls or the work that hold half of it: an operator, range or module, or two with and."""
     few: int = 0
     """1 to 3 gaps that hold half of it; few_ns: how much."""
     few_ns: int = 0
@@ -72,7 +72,7 @@ def issuer_of(issued: Iterable[tuple[str, int]], ns: int) -> str:
     named = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_TWO]
     for count in range(1, len(named) + 1):
         if 2 * sum(amount for _, amount in named[:count]) >= ns > 0:
-            return ", ".join(name for name, _ in named[:count])
+            return " and ".join(name for name, _ in named[:count])
     return ""
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from nsightlens.columns.arrays import Int, split
 from nsightlens.diagnosis.idle import alike
 from nsightlens.diagnosis.recorded import Recorded, Row
+from nsightlens.diagnosis.timeline import Threads
 from nsightlens.intervals.coverage import coverage, union
 from nsightlens.intervals.intersection import intersection
 
@@ -61,14 +62,13 @@ def _elsewhere(recorded: Recorded) -> Int:
     """Return for how long each range that is no operator may have waited for another thread of its process, in its operators."""
     ranges = recorded.ranges
     spans, is_operator = ranges.spans, ranges.kind == recorded.codes.get("operator", -2)
-    found = np.zeros(len(spans.start), np.int64)
-    outer = np.flatnonzero(~is_operator)
-    leaf = outer[~np.isin(outer, ranges.parent)]
-    for thread, mine in split(leaf, spans.thread[leaf]):
+    found, threads = np.zeros(len(spans.start), np.int64), Threads(recorded, 0)
+    for thread, mine in split(np.flatnonzero(~is_operator), spans.thread[~is_operator]):
         others = is_operator & (spans.process == spans.process[mine[0]]) & (spans.thread != thread)
-        busy = union(spans.start[others], spans.end[others])
-        shared = intersection(spans.start[mine], spans.end[mine], busy.start, busy.end)
-        np.add.at(found, mine[shared.place], shared.end - shared.start)
+        busy, inner = union(spans.start[others], spans.end[others]), threads.innermost(thread)
+        own = (inner.name >= 0) & ~np.append(is_operator, True)[inner.name]
+        shared = intersection(inner.start[own], inner.end[own], busy.start, busy.end)
+        np.add.at(found, inner.name[own][shared.place], shared.end - shared.start)
     return found
 
 

@@ -62,11 +62,16 @@ def _os_calls(leaf: Leaf) -> str:
 
 
 def _named(leaf: Leaf) -> str:
-    """Return the name that holds half of a leaf, or the two that do, and who issues them; else the largest with its share."""
+    """Return the name that holds half of a leaf, or the two that do, and who issues them; else the largest with its share.
+
+    One below a fifth says nothing of the others.
+    """
     named = [(name, ns) for name, ns in leaf.names if name][:2]
     if not named or leaf.cause == "data loader":
         return ""
     several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
+    if 5 * named[0][1] < leaf.ns:
+        return ""
     if 2 * sum(ns for _, ns in several) < leaf.ns:
         return f" ({short(named[0][0])} {share(100 * named[0][1] / leaf.ns)} of that)"
     by = issuer_of([(by, ns) for name, by, ns in leaf.issued if name in dict(several)], sum(ns for _, ns in several))

@@ -78,10 +78,11 @@ def test_each_direction_of_copies_is_a_finding() -> None:
 @pytest.mark.parametrize(("names", "named"), [
     ((("a", 60), ("b", 40)), "(a)"), ((("a", 40), ("b", 20), ("c", 40)), "(a, b)"),
     ((("a", 20), *((f"op{n}", 10) for n in "bcdefghi")), "(a 20.0 % of that)"),
+    (tuple((f"op{n}", 10) for n in "abcdefghij"), ""),
 ])
 def test_names_that_hold_less_than_half_are_not_said_to_be_all(names: tuple[tuple[str, int], ...], named: str) -> None:
     leaf = Leaf("operators", 90 * _MS, tuple((name, ns * _MS * 9 // 10) for name, ns in names), 900)
-    assert f"is in operators {named}" in words.sentence(_verdict(_tree([leaf])))
+    assert f"is in operators {named}".strip() + "." in words.sentence(_verdict(_tree([leaf])))
 
 
 @pytest.mark.parametrize(("subject", "said"), [("4", "rank 4:"), ("0, 6", "ranks 0 and 6:"), ("4, 5, 7", "ranks 4, 5 and 7:")])
@@ -109,9 +110,10 @@ def test_a_sum_over_ranks_is_said_to_be_one() -> None:
 
 def test_a_range_that_waits_for_the_operators_of_another_thread_takes_no_time_itself() -> None:
     """As the range of a backward pass, whose operators run on autograd's own thread."""
-    ranges = [Range(0, 100, "## backward ##"), Range(5, 65, "aten::mm", "operator"), Range(70, 90, "aten::mul", "operator")]
+    ranges = [Range(0, 100, "## backward ##"), Range(5, 65, "aten::mm", "operator"), Range(70, 90, "aten::mul", "operator"),
+              Range(95, 98, "aten::zero_", "operator", 0, 1)]
     profile = recorded([], ranges=ranges)
-    profile.ranges.spans.thread[1:] += 1
+    profile.ranges.spans.thread[1:3] += 1
     found = host_only(profile)
     assert (found.name, found.ns, found.of_ns) == ("aten::mm", 60, 100)
 

@@ -66,7 +66,7 @@ def test_waits_and_the_idle_time_behind_them_have_one_issuer() -> None:
 
 
 @pytest.mark.parametrize(("issued", "ns", "named"), [
-    ([("a", 50), ("b", 50)], 100, "a"), ([("a", 40), ("b", 10), ("c", 9)], 100, "a, b"), ([("a", 30), ("b", 10)], 100, ""),
+    ([("a", 50), ("b", 50)], 100, "a"), ([("a", 40), ("b", 10), ("c", 9)], 100, "a and b"), ([("a", 30), ("b", 10)], 100, ""),
     ([("layer 1", 30), ("layer 2", 30)], 100, "layer #"), ([], 0, ""),
 ])
 def test_those_are_named_who_issue_half(issued: list[tuple[str, int]], ns: int, named: str) -> None:
