@@ -21,6 +21,9 @@ def not_judged(found: Judged) -> str:
         return _fragment(cut[0], found.sums)
     if found.sums and found.cause == NOT_RECORDED:
         return _hidden(found.conditions, found.sums)
+    if found.projected:
+        return ("Nothing to judge: ranges of the host and when the GPU did their work, but neither that work nor its launches. "
+                "Export the report itself.")
     said = _not_timeline(found.cause, found.host, found.sums)
     line = found.error if len(found.error) <= _LINE else f"{found.error[:_LINE - 1]}…"
     return f"{said} The program's last error line: {line}" if line else said

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from nsightlens.diagnosis.counters import Counters, Measured, Rule
+from nsightlens.diagnosis.counters import SM, Counters, Measured, Rule
 from nsightlens.views.figures import counted, duration, number, rate, share
 
 _UNITS = {
     "DRAM": "memory: DRAM", "L2": "the L2 cache: L2", "L1/TEX": "the L1 cache: L1/TEX", "LSU": "loads and stores: LSU",
     "FP64": "double precision: FP64", "FP16": "half precision: FP16", "FMA": "multiplications and additions: FMA",
-    "tensor": "the tensor cores: tensor pipe", "SM": "the SMs: SM", "memory": "the memory system: memory",
+    "tensor": "the tensor cores: tensor pipe", "memory": "the memory system: memory",
     "instruction issue": "instructions: issue slots",
 }
 """What is meant by a unit, then the unit itself."""
@@ -59,6 +59,9 @@ def _limit(kernel: Measured) -> str:
     if kernel.limit == "latency":
         return (f"limited by latency, no unit is above {_pct(kernel, 'unit_pct')} of its peak ({kernel.unit})"
                 f"{_occupancy(kernel)}{_stall(kernel)}")
+    if kernel.limit and kernel.unit == SM:
+        return (f"limited by one of the pipes of the SM, at {_pct(kernel, 'unit_pct')} of its peak; which one was not collected"
+                f"{_dram(kernel)}")
     if kernel.limit:
         unit = _UNITS.get(kernel.unit, f"one pipe: {kernel.unit}")
         return f"limited by {unit} at {_pct(kernel, 'unit_pct')} of its peak{_dram(kernel)}"
@@ -87,9 +90,11 @@ def _unknown(kernel: Measured) -> str:
 
 def _dram(kernel: Measured) -> str:
     """Return what DRAM moved where it is the limit, else how busy it was."""
+    moves = kernel.figures.get("dram_bytes_per_s")
     if kernel.unit == "DRAM":
-        moves = kernel.figures.get("dram_bytes_per_s")
         return "" if moves is None else f" ({rate(moves, 'B')})"
+    if moves is not None and "dram_pct" not in kernel.figures:
+        return f"; DRAM moves {rate(moves, 'B')}"
     return f"; DRAM {_pct(kernel, 'dram_pct')}" if "dram_pct" in kernel.figures else ""
 
 

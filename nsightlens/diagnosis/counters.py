@@ -11,6 +11,8 @@ from nsightlens.diagnosis.recorded import Ask, Row
 from nsightlens.diagnosis.working import as_number, has_tensor_cores
 from nsightlens.names.kernel_names import labels
 
+SM = "SM"
+"""The unit of a kernel of whose SMs only the whole is known: the busiest of its pipes, whichever that is."""
 _NAME = 400
 """Characters of a kernel's label: sentences show fewer."""
 _PRODUCTS = ("gemm", "convolution", "attention")

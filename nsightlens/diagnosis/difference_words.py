@@ -28,7 +28,7 @@ _BRANCHES = {COMPUTING: "computing", COMMUNICATION: "exposed communication", COP
              WIND_DOWN: "wind-down (not part of it)"}
 _IDLE = {"data loader": "the data loader", "unknown": "idle outside of recorded calls",
          "launching": "idle while the host launches", "waiting": "idle in calls that wait", "pause": "pauses of the host",
-         "between kernels": "idle between kernels",
+         "fence": "idle behind work from before", "between kernels": "idle between kernels",
          "first use": "first launches of kernels", "recording graphs": "recording graphs", "compiling": "compiling",
          "operators": "idle in the host's operators", "ranges": "idle in the host's ranges", "MPI": "idle in MPI or NCCL calls"}
 

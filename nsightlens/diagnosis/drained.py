@@ -1,8 +1,9 @@
-"""Idle time behind a call that waited until the queue was empty: by so much the host would have launched ahead without it.
+"""Idle time behind what held the host until the queue was empty: by so much it would have launched ahead otherwise.
 
-Without the call, all that follows is launched earlier by the time that it held the host while the GPU still worked. Gaps in which
-the host does no more than launch are owed to it as long as they would be gone then, whatever the thread does in them. One that
-would only be shorter is not: there the host is slower than the GPU with or without the call. The leaves of both stay.
+Calls that wait hold it, and the profiler does. Without that, all that follows is launched earlier by the time that it held the
+host while the GPU still worked. Gaps in which the host does no more than launch are owed to it as long as they would be gone
+then, whatever the thread does in them. One that would only be shorter is not: there the host is slower than the GPU with or
+without it. The leaves of both stay.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.diagnosis.fences import fences
+from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import MEMORY, Recorded, Work
-from nsightlens.diagnosis.timeline import CAUSES, LONG_NS, Parts
+from nsightlens.diagnosis.timeline import CAUSES, LONG_NS, Parts, Threads
 from nsightlens.diagnosis.window import recorded_names
 from nsightlens.intervals.apart import outermost
 from nsightlens.intervals.coverage import union
@@ -28,39 +31,68 @@ _WAITS_TO_ALLOCATE = re.compile(rf"^(?!.*Async).*(?:{ALLOCATES.pattern})")
 
 
 class Owed(NamedTuple):
-    """Idle time of a leaf (cause, and name in it) that is owed to a call."""
+    """Idle time of a leaf (cause, and name in it) that is owed to a call, '' for a fence (fences.py); by: who issued it, ''
+    where that is unknown."""
 
     cause: str
     name: str
     to: str
+    by: str
     ns: int
 
 
-def owed(recorded: Recorded, work: Work, parts: Parts, gap: Int, start: Int, launch: Int) -> list[Owed]:
-    """Return what of the parts of gaps is owed to calls that emptied the queue.
+class _Holds(NamedTuple):
+    """What held a thread until the queue may have been empty, by start: calls that wait, and the profiler, whose call is -1."""
+
+    start: Int
+    end: Int
+    name: Int
+    thread: Int
+    call: Int
+
+
+def owed(threads: Threads, issuers: Issuers, work: Work, parts: Parts, gap: Int, start: Int, launch: Int) -> list[Owed]:
+    """Return what of the parts of gaps is owed to what emptied the queue.
 
     gap, start, launch: the number of each gap, when it begins, and the call that launched what ends it, -1 unknown; by start.
     """
-    spans, blocks = recorded.calls.spans, _blocks(recorded, work)
-    call = _emptied_by(recorded, blocks, start, launch)
-    emptied = np.flatnonzero(call >= 0)
-    call = call[emptied]
+    recorded = threads.recorded
+    blocks = _blocks(recorded, work)
+    holds = _holds(threads, work, blocks)
+    if not len(holds.start):
+        return []
+    hold = _emptied_by(recorded, holds, start, launch)
+    emptied = np.flatnonzero(hold >= 0)
+    hold = hold[emptied]
     place = np.flatnonzero(_pays(recorded, parts, blocks))
     place = place[np.argsort(parts.gap[place], kind="stable")]
     after = np.searchsorted(gap[emptied], parts.gap[place], "right") - 1
     place, after = place[after >= 0], after[after >= 0]
     if not len(place):
         return []
-    kind = np.where(recorded_names(recorded, spans, ALLOCATES), -2, spans.name)[call]
+    kind = np.where(recorded_names(recorded, holds, ALLOCATES), -2, holds.name)[hold]
     turn = np.cumsum(np.concatenate([[0], kind[1:] != kind[:-1]]))
-    lead = _busy_before(work, start[emptied]) - _busy_before(work, np.minimum(spans.start[call], start[emptied]))
+    lead = _busy_before(work, start[emptied]) - _busy_before(work, np.minimum(holds.start[hold], start[emptied]))
     paid = np.zeros(len(place), np.int64)
     for number, mine in split(np.arange(len(place)), turn[after]):
         first = int(np.searchsorted(turn, number))
         paid[mine] = _paid(parts.ns[place[mine]], np.cumsum(lead[first:after[mine[-1]] + 1])[after[mine] - first])
     _, which = np.unique(parts.gap[place], return_inverse=True)
     left = np.bincount(which, parts.ns[place] - paid)[which]
-    return _sums(recorded, parts, place, spans.name[call][after], np.where(left == 0, paid, 0))
+    call = holds.call[hold]
+    to = np.where((call >= 0) & fences(recorded)[call], -1, holds.name[hold])[after]
+    return _sums(recorded, parts, place, to, issuers.of_calls(call)[after], np.where(left == 0, paid, 0))
+
+
+def _holds(threads: Threads, work: Work, blocks: Mask) -> _Holds:
+    spans, own = threads.recorded.calls.spans, np.flatnonzero(blocks)
+    found = [_Holds(spans.start[own], spans.end[own], spans.name[own], spans.thread[own], own)]
+    for thread in np.unique(spans.thread[work.call[work.call >= 0]]).tolist():
+        held = threads.profiler(thread)
+        found.append(_Holds(held.start, held.end, held.name, np.full(len(held.start), thread), np.full(len(held.start), -1)))
+    every = _Holds(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+    order = np.lexsort((-every.end, every.start))
+    return _Holds(*(column[order] for column in every))
 
 
 def _busy_before(work: Work, times: Int) -> Int:
@@ -73,12 +105,12 @@ def _busy_before(work: Work, times: Int) -> Int:
     return found
 
 
-def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, paid: Int) -> list[Owed]:
-    keys, which = np.unique(np.stack([parts.cause[place], parts.name[place], to]), axis=1, return_inverse=True)
+def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, by: Int, paid: Int) -> list[Owed]:
+    keys, which = np.unique(np.stack([parts.cause[place], parts.name[place], to, by]), axis=1, return_inverse=True)
     ns = np.zeros(keys.shape[1], np.int64)
     np.add.at(ns, which.ravel(), paid)
-    return [Owed(CAUSES[cause], recorded.text(name), recorded.text(call), total)
-            for (cause, name, call), total in zip(keys.T.tolist(), ns.tolist(), strict=True) if total]
+    return [Owed(CAUSES[cause], recorded.text(name), recorded.text(call), recorded.text(code), total)
+            for (cause, name, call, code), total in zip(keys.T.tolist(), ns.tolist(), strict=True) if total]
 
 
 def _pays(recorded: Recorded, parts: Parts, blocks: Mask) -> Mask:
@@ -105,20 +137,20 @@ def _paid(ns: Int, ahead: Int) -> Int:
     return ns - np.diff(left, prepend=0)
 
 
-def _emptied_by(recorded: Recorded, blocks: Mask, start: Int, launch: Int) -> Int:
-    """Return the place of the call that emptied the queue before each gap, -1 where none did.
+def _emptied_by(recorded: Recorded, holds: _Holds, start: Int, launch: Int) -> Int:
+    """Return the place of what emptied the queue before each gap, -1 where nothing did.
 
-    It waits for the GPU, the gap begins in it, and its thread launched what ends the gap only then: the queue held nothing more.
+    It holds a thread, the gap begins meanwhile, and its thread launched what ends the gap only then: the queue held nothing more.
     """
     spans = recorded.calls.spans
     found = np.full(len(start), -1)
     known = np.flatnonzero(launch >= 0)
     for number, places in split(known, spans.thread[launch[known]]):
-        own = np.flatnonzero(blocks & (spans.thread == number))
-        own = own[outermost(spans.start[own], spans.end[own])]
-        held = holding(start[places], spans.start[own], spans.end[own])
-        call = np.append(own, -1)[held]
-        found[places] = np.where((held >= 0) & (spans.start[launch[places]] >= spans.start[call]), call, -1)
+        own = np.flatnonzero(holds.thread == number)
+        own = own[outermost(holds.start[own], holds.end[own])]
+        held = holding(start[places], holds.start[own], holds.end[own])
+        hold = np.append(own, -1)[held]
+        found[places] = np.where((held >= 0) & (spans.start[launch[places]] >= holds.start[hold]), hold, -1)
     return found
 
 

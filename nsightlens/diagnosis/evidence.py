@@ -18,13 +18,13 @@ from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, spans
 
 _SURE = ("low", "medium", "high")
-_LESS_SURE = {"host code": 2, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1, "pause": 1, "clock": 1}
+_LESS_SURE = {"host code": 2, "sampled code": 1, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1, "pause": 1, "clock": 1}
 """By how much a cause is less sure than a time that was seen: what it comes from, or what it can give back, is inferred."""
 _OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill", "page faults", "clock")
 """Causes that are work of the GPU; of the others, a profiler that slows the host is a part."""
 _DOUBTS = (BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED)
 """Conditions after whose failure the causes of idle time are less sure."""
-_LEAVES = {"host code": "unknown"}
+_LEAVES = {"host code": "unknown", "sampled code": "unknown"}
 _ONCE = "It is paid once: a longer run hides it."
 _AGAINST = {
     "late rank": "A profiler may slow one host more than others.",
@@ -37,8 +37,9 @@ _AGAINST = {
     "first use": _ONCE, "compiling": _ONCE, "recording graphs": _ONCE, START_UP: _ONCE,
     "pause": "What the host did in them was not recorded.",
     "host code": "What the host did was not recorded.",
+    "sampled code": "CPU samples say where it ran, not for how long.",
     "FP32": "Lower precision may cost accuracy; that a kernel uses no tensor cores is read from its name.",
-    "low fill": "Work of other streams or processes may fill the other SMs.",
+    "low fill": "Work of other streams or processes may fill the rest of the GPU.",
     "clock": "Clocks were not looked at: something else may run on that GPU.",
     COMPUTING: "A kernel near its roof gives nothing back.",
 }
@@ -50,7 +51,7 @@ _COMMANDS = {
     "launching": Command("show", ("launch_statistics",)), "FP32": Command("show", ("kernel_view",)),
     "clock": Command("show", ("device_sample_summary",)), "page faults": Command("show", ("kernel_page_faults",)),
     "low fill": Command("show", ("kernel_by_config",)), "ranges": Command("show", ("idle_by_range",)),
-    "MPI": Command("show", ("mpi_call_summary",)),
+    "MPI": Command("show", ("mpi_call_summary",)), "sampled code": Command("show", ("cpu_sample_summary",)),
     "OS calls": Command("show", ("os_call_summary",)), START_UP: Command("show", ("time_tree",)),
 }
 _MORE = Command("show", ("idle_causes",))
@@ -159,10 +160,12 @@ def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator
 def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
     """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
     if finding.owed_ns:
-        yield f"{duration(finding.owed_ns)} of it behind these calls, until the host is ahead again"
+        yield f"{duration(finding.owed_ns)} of it behind that, until the host is ahead again"
     has_others = leaf.cause in OF_CALLS and leaf.ns != finding.ns - finding.owed_ns
     of = f"{duration(leaf.ns)} with others of its kind, in " if has_others else ""
     yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"
+    if leaf.sampled and leaf.sampled.where:
+        yield f"{counted(leaf.sampled.total, 'CPU sample')} there, mostly in {leaf.sampled.where}"
     others = [name for name, _ in leaf.names[:3] if name and name not in finding.subject]
     if others:
         yield f"beside it {', '.join(others[:2])}" if finding.subject else f"mostly {', '.join(others[:2])}"

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from nsightlens.diagnosis.counters import Counters, Measured
+from nsightlens.diagnosis.counters import SM, Counters, Measured
 from nsightlens.diagnosis.drained import ALLOCATES
-from nsightlens.diagnosis.idle import Leaf
-from nsightlens.diagnosis.timeline import OF_LAUNCHES
+from nsightlens.diagnosis.idle import Leaf, alike
+from nsightlens.diagnosis.issuers import issuer
+from nsightlens.diagnosis.os_calls import MESSAGES, PROGRAMS, READS, SLEEPS, THREADS, by_sort
+from nsightlens.diagnosis.timeline import LONG_NS, OF_LAUNCHES
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
 from nsightlens.diagnosis.working import Piece
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
+_TWO = 2
+"""Who is named of those that issue the same."""
 _LARGE_PCT = 30
 _SMALL_PCT = 50
 OF_CALLS, _CALLS = ("API calls", "waiting"), 3
 """Leaves of idle time whose calls are findings of their own, and how many of them."""
+_OS_ACTIONS = {READS: "read", SLEEPS: "sleep", THREADS: "awaited", MESSAGES: "awaited", PROGRAMS: "awaited"}
+"""What cures calls of the operating system, by what they are for."""
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
 
@@ -39,14 +45,35 @@ class Finding:
     blocks: int = 0
     """Of the largest grid, where a kernel has too few; sms: of the GPU."""
     sms: int = 0
+    issuer: str = ""
+    """Who issues the calls or the work that hold half of it: an operator, range or module, or two with and."""
+    few: int = 0
+    """1 to 3 gaps that hold half of it; few_ns: how much."""
+    few_ns: int = 0
+    sampled: str = ""
+    """Where CPU samples found the host meanwhile."""
+    units: str = "SMs"
+    """What the GPU's maker calls what sms counts."""
 
 
 def findings(verdict: Verdict) -> list[Finding]:
     """Return all findings of a run: those of which it is known what curing them wins by that, the others by their size."""
     whole = verdict.sums.whole_ns
     found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
-    found.sort(key=lambda finding: (-_worth(verdict, finding), finding.cause, finding.subject))
+    found.sort(key=lambda finding: (-_worth(verdict, finding), finding.winnable_ns is None, finding.cause, finding.subject))
     return found
+
+
+def issuer_of(issued: Iterable[tuple[str, int]], ns: int) -> str:
+    """Return who issues half of it, or the two that do; '' where more do."""
+    sums: dict[str, int] = defaultdict(int)
+    for name, amount in issued:
+        sums[alike(issuer(name))] += amount
+    named = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_TWO]
+    for count in range(1, len(named) + 1):
+        if 2 * sum(amount for _, amount in named[:count]) >= ns > 0:
+            return " and ".join(name for name, _ in named[:count])
+    return ""
 
 
 def _worth(verdict: Verdict, finding: Finding) -> int:
@@ -61,11 +88,12 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
         yield from _of_idle(verdict, leaf)
     yield from _of_launches(sums)
     yield from _of_computing(sums)
-    for piece in sums.pieces[COPIES][:1]:
-        yield Finding(COPIES, piece.key, piece.ns, _of_copies(piece, sums.branches[COMPUTING]))
+    for piece in sums.pieces[COPIES]:
+        yield Finding(COPIES, piece.key, piece.ns, _of_copies(piece, sums.branches[COMPUTING]),
+                      issuer=issuer_of(piece.issued, piece.ns))
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
-            name = next((name for name, _ in leaf.names if name), "")
+            name = next((name for name, _ in leaf.names if name), leaf.sampled.where if leaf.sampled else "")
             action = "context" if leaf.cause == "context creation" else "start-up"
             yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
 
@@ -74,6 +102,8 @@ def _of_copies(piece: Piece, computing_ns: int) -> str:
     """Return what cures copies: computing hides no more of them than it takes itself."""
     if "migration" in piece.key:
         return "migrate"
+    if piece.key in ("DtoD", "memset"):
+        return "in place"
     if piece.memory == "pageable":
         return "pin" if piece.ns < computing_ns else "pin and stay"
     return "overlap copies" if piece.ns < computing_ns else "stay"
@@ -98,13 +128,37 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         yield from _of_calls(verdict.sums, leaf)
     elif leaf.cause in ("first use", "compiling", "recording graphs"):
         yield Finding(leaf.cause, name, leaf.ns, "warm")
-    elif leaf.cause in ("pause", "profiler"):
-        yield Finding(leaf.cause, name, leaf.ns, "pause" if leaf.cause == "pause" else "less tracing")
-    elif leaf.cause in ("OS calls", "ranges", "MPI"):
-        ns = leaf.ns - _owed(verdict.sums, leaf.cause)
-        yield Finding(leaf.cause, name, ns, "look" if leaf.cause == "ranges" else "host")
+    elif leaf.cause == "pause":
+        yield Finding(leaf.cause, name, leaf.ns, "pause")
+    elif leaf.cause == "profiler":
+        held = {name for name, _ in leaf.names}
+        behind = sum(part.ns for part in verdict.sums.owed if part.to in held)
+        yield Finding(leaf.cause, name, leaf.ns + behind, "less tracing", owed_ns=behind)
+    elif leaf.cause in ("ranges", "MPI"):
+        several = len({rank for tree in verdict.sums.trees for rank in tree.ranks}) > 1
+        action = "look" if leaf.cause == "ranges" else "last" if several else "nonblocking"
+        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause), action,
+                      sampled=leaf.sampled.where if leaf.sampled else "")
+    elif leaf.cause == "OS calls":
+        for sort, calls in by_sort(leaf.names):
+            subject = ", ".join(call for call, _ in calls[:_TWO])
+            yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"))
     elif leaf.cause == "unknown":
-        yield Finding("host code", "", leaf.ns - _owed(verdict.sums, leaf.cause), "sample")
+        yield _of_code(verdict.sums, leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
+
+
+def _of_code(sums: Sums, leaf: Leaf, ns: int) -> Finding:
+    """Return idle time in which the host was in no recorded call, by what CPU samples say of it.
+
+    nsys takes these; the PyTorch profiler records the stacks of Python instead.
+    """
+    if leaf.sampled is None and any(tree.tool == "kineto" for tree in sums.trees):
+        return Finding("host code", "", ns, "stacks" if any(tree.stacks for tree in sums.trees) else "record stacks")
+    if leaf.sampled is None:
+        return Finding("host code", "", ns, "sample")
+    if leaf.sampled.where:
+        return Finding("sampled code", leaf.sampled.where, ns, "host")
+    return Finding("host code", "", ns, "off CPU" if leaf.sampled.is_off_cpu else "mark")
 
 
 def _owed(sums: Sums, *causes: str) -> int:
@@ -121,18 +175,43 @@ def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
         own = ns - sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call))
         cures[action, "" if action == "allocate" else call].append((call, own + owed, owed))  # reused buffers cure all calls
     found = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
-                     owed_ns=sum(owed for *_, owed in those)) for (action, _), those in cures.items()]
+                     owed_ns=sum(owed for *_, owed in those), issuer=_of_issued(sums, leaf, those))
+             for (action, _), those in cures.items()]
     found.sort(key=lambda finding: -finding.ns)
-    yield from found[:_CALLS]
+    yield from (_once(finding, leaf) if not place else finding for place, finding in enumerate(found[:_CALLS]))
+
+
+def _once(finding: Finding, leaf: Leaf) -> Finding:
+    """Return a finding with the few gaps that hold half of it: they are no matter of each call, and such are not advised."""
+    if leaf.few_ns < LONG_NS or 2 * leaf.few_ns < finding.ns or leaf.few_ns > finding.ns:
+        return finding
+    action = "wait" if finding.action == "wait" else "once"
+    return replace(finding, few=leaf.few, few_ns=leaf.few_ns, action=action)
+
+
+def _of_issued(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str:
+    """Return who issues calls, by their own time and what is owed to them."""
+    calls = {call for call, *_ in those}
+    issued = [(by, ns) for call, by, ns in leaf.issued if call in calls]
+    issued += [(part.by, part.ns) for part in sums.owed if part.to in calls and part.by]
+    return issuer_of(issued, sum(ns for _, ns, _ in those))
 
 
 def _of_launches(sums: Sums) -> Iterator[Finding]:
     """Yield what fewer and larger kernels would cure: the launches, what the host does for each, and the gaps between kernels."""
-    those = [leaf for leaf in sums.leaves[IDLE] if leaf.cause in OF_LAUNCHES]
+    those = []
+    for leaf in (leaf for leaf in sums.leaves[IDLE] if leaf.cause in OF_LAUNCHES):
+        name = next((name for name, _ in leaf.names if name), "")
+        whole = Finding(leaf.cause, name, leaf.ns - _owed(sums, leaf.cause), "")
+        alone = _once(whole, leaf)
+        if alone is whole:
+            those.append(leaf)
+        else:
+            yield alone
     if those:
         pytorch = any(tree.tool == "kineto" for tree in sums.trees)
         name = next((name for name, _ in those[0].names if name), "")
-        ns = sum(leaf.ns for leaf in those) - _owed(sums, *OF_LAUNCHES)
+        ns = sum(leaf.ns for leaf in those) - _owed(sums, *(leaf.cause for leaf in those))
         yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
 
 
@@ -154,6 +233,11 @@ def plain_ns(sums: Sums) -> int:
     return sum(piece.ns for tree in sums.trees if tree.tensor_cores for piece in tree.computing if piece.plain)
 
 
+def units_of(sums: Sums) -> str:
+    """Return what the maker of the GPUs calls what runs their blocks."""
+    return "CUs" if all(tree.vendor == "rocm" for tree in sums.trees) else "SMs"
+
+
 def _of_fill(sums: Sums) -> Iterator[Finding]:
     """Yield the kernel that fills less than half of the SMs for longest, over all trees."""
     alike: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
@@ -164,7 +248,8 @@ def _of_fill(sums: Sums) -> Iterator[Finding]:
     if alike:
         name, those = max(alike.items(), key=lambda item: (sum(ns for ns, *_ in item[1]), item[0]))
         yield Finding("low fill", name, sum(ns for ns, *_ in those), "more blocks",
-                      blocks=max(blocks for _, blocks, _ in those), sms=min(sms for *_, sms in those))
+                      blocks=max(blocks for _, blocks, _ in those), sms=min(sms for *_, sms in those),
+                      units=units_of(sums))
 
 
 def _of_computing(sums: Sums) -> Iterator[Finding]:
@@ -174,7 +259,10 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
     plain = plain_ns(sums)
     if plain:
         capable = [tree.capability for tree in sums.trees if tree.tensor_cores and tree.capability]
-        yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp")
+        issued = (each for tree in sums.trees if tree.tensor_cores for piece in tree.computing if piece.plain
+                  for each in piece.issued)
+        yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp",
+                      issuer=issuer_of(issued, plain))
     yield from _of_fill(sums)
     faulting = [piece for tree in sums.trees for piece in tree.faulting]
     if faulting:
@@ -183,11 +271,11 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
     for piece in sums.pieces[COMPUTING][:1]:
         is_large = 100 * piece.ns >= _LARGE_PCT * sums.branches[COMPUTING]
         if is_large and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
-            yield Finding(COMPUTING, piece.name, piece.ns, "measure")
+            yield Finding(COMPUTING, piece.name, piece.ns, "measure", issuer=issuer_of(piece.issued, piece.ns))
 
 
 _MEMORY = {"DRAM": "fewer bytes", "memory": "memory parts", "L2": "reuse", "L1/TEX": "wider loads", "LSU": "wider loads"}
-_SMS = {"FP64": "single precision", "SM": "parts"}
+_SMS = {"FP64": "single precision", SM: "parts"}
 """What to do about a unit that is at its peak."""
 _RESOURCES = {"registers": "registers", "shared memory": "shared memory", "blocks": "larger blocks"}
 """What to use less of where it keeps warps few."""
@@ -224,7 +312,7 @@ def _of_kernel(kernel: Measured, ns: int) -> Iterator[Finding]:
     elif kernel.unit in _MEMORY:
         yield Finding("memory", kernel.name, ns, _MEMORY[kernel.unit])
     else:
-        yield Finding("compute", kernel.name, ns, _SMS.get(kernel.unit, "fewer instructions"))
+        yield Finding("compute" if kernel.unit != SM else "SM", kernel.name, ns, _SMS.get(kernel.unit, "fewer instructions"))
 
 
 def _against_latency(kernel: Measured) -> str:

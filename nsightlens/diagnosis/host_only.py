@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nsightlens.columns.arrays import Int, split
 from nsightlens.diagnosis.idle import alike
 from nsightlens.diagnosis.recorded import Recorded, Row
-from nsightlens.intervals.coverage import coverage
+from nsightlens.diagnosis.timeline import Threads
+from nsightlens.intervals.coverage import coverage, union
+from nsightlens.intervals.intersection import intersection
 
 _RANGES = ("operator", "annotation", "nvtx_push_pop", "nvtx_start_end", "module")
 
@@ -47,11 +50,26 @@ def host_only(recorded: Recorded) -> HostOnly:
     inner = np.zeros(len(length), np.int64)
     held = np.flatnonzero(some & (ranges.parent >= 0))
     np.add.at(inner, ranges.parent[held], length[held])
-    name, ns = _largest(recorded, ranges.spans.name[some], np.maximum(length - inner, 0)[some])
+    alone = np.maximum(length - inner - _elsewhere(recorded), 0)
+    name, ns = _largest(recorded, ranges.spans.name[some], alone[some])
     named = [alike(recorded.text(code)) == alike(name) for code in range(len(recorded.texts))]
     mine = some & np.array(named)[ranges.spans.name]
     ns = min(ns, coverage(ranges.spans.start[mine], ranges.spans.end[mine]))  # ranges of one name may overlap
     return HostOnly(recorded.profile, name, ns, of_ns, launches, len(calls.spans.start), int(np.count_nonzero(some)))
+
+
+def _elsewhere(recorded: Recorded) -> Int:
+    """Return for how long each range that is no operator may have waited for another thread of its process, in its operators."""
+    ranges = recorded.ranges
+    spans, is_operator = ranges.spans, ranges.kind == recorded.codes.get("operator", -2)
+    found, threads = np.zeros(len(spans.start), np.int64), Threads(recorded, 0)
+    for thread, mine in split(np.flatnonzero(~is_operator), spans.thread[~is_operator]):
+        others = is_operator & (spans.process == spans.process[mine[0]]) & (spans.thread != thread)
+        busy, inner = union(spans.start[others], spans.end[others]), threads.innermost(thread)
+        own = (inner.name >= 0) & ~np.append(is_operator, True)[inner.name]
+        shared = intersection(inner.start[own], inner.end[own], busy.start, busy.end)
+        np.add.at(found, inner.name[own][shared.place], shared.end - shared.start)
+    return found
 
 
 def _largest(recorded: Recorded, names: np.ndarray[tuple[int], np.dtype[np.int64]],

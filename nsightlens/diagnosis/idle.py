@@ -11,13 +11,17 @@ import numpy as np
 from nsightlens.columns.arrays import Int
 from nsightlens.diagnosis.branches import Gaps, missing_from
 from nsightlens.diagnosis.drained import Owed, owed
+from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import Recorded, Work
+from nsightlens.diagnosis.sampled import Sampled, sampled
 from nsightlens.diagnosis.timeline import CAUSES, Layer, Parts, Threads, joined, paint
 from nsightlens.diagnosis.window import Window
 
 _CONTEXT_NS = 10_000_000
 """How long the first API call lasts that creates the context, in start-up."""
 _NUMBER = re.compile(r"(?<![A-Za-z_:])\d+")
+_ISSUED = ("waiting", "API calls")
+"""Causes of which it is said who issues the calls."""
 _BESIDE = 3
 """Other launching threads that are looked at where one does nothing that was recorded."""
 _HELD_BY = 3
@@ -28,7 +32,8 @@ _HELD_BY = 3
 class Leaf:
     """One cause of idle time: its ns, its parts by name, the largest first, and the few gaps that hold half of it.
 
-    gaps: how many have some; few: 1 to 3 gaps that hold half of it, with few_ns, 0 where more do.
+    gaps: how many have some; few: 1 to 3 gaps that hold half of it, with few_ns, 0 where more do; issued: of calls, the ns by
+    name and by who issues them; sampled: what CPU samples say of it, None where too few could.
     """
 
     cause: str
@@ -37,9 +42,11 @@ class Leaf:
     gaps: int
     few: int = 0
     few_ns: int = 0
+    issued: tuple[tuple[str, str, int], ...] = ()
+    sampled: Sampled | None = None
 
 
-def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> tuple[list[Leaf], list[Owed]]:
+def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: Issuers) -> tuple[list[Leaf], list[Owed]]:
     """Return the causes of the idle time of a device, the largest first, which sum to it; and what of it calls owe that wait."""
     number = np.flatnonzero(gaps.missing > gaps.start)
     start, end = gaps.start[number], gaps.missing[number]
@@ -50,11 +57,11 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads) -> tuple[
     thread = np.where(known, spans.thread[call] if len(spans.thread) else 0, _main(recorded, work))
     between = np.flatnonzero(until < end)
     after = Parts(number[between], np.full(len(between), CAUSES.index("between kernels")), np.full(len(between), -1),
-                  (end - until)[between])
+                  (end - until)[between], until[between], thread[between])
     some = np.flatnonzero(start < until)
     parts = joined([paint(threads, number[some], start[some], until[some], thread[some], others=_beside(recorded, work)),
                     after])
-    return leaves(recorded, parts), owed(recorded, work, parts, number, start, call)
+    return leaves(recorded, issuers, parts), owed(threads, issuers, work, parts, number, start, call)
 
 
 def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
@@ -78,7 +85,7 @@ def _main(recorded: Recorded, work: Work) -> int:
     return int(values[np.argmax(count)])
 
 
-def leaves(recorded: Recorded, parts: Parts) -> list[Leaf]:
+def leaves(recorded: Recorded, issuers: Issuers, parts: Parts) -> list[Leaf]:
     """Return the sums of parts by cause and name, the largest first."""
     found = []
     for place in np.unique(parts.cause).tolist():
@@ -93,8 +100,20 @@ def leaves(recorded: Recorded, parts: Parts) -> list[Leaf]:
         if total:
             few, few_ns = _few(by_gap, total)
             named = _alike((recorded.text(code), ns) for code, ns in zip(names.tolist(), by_name.tolist(), strict=True))
-            found.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns))
+            by = _issued(recorded, issuers, Parts(*(column[mine] for column in parts))) if CAUSES[place] in _ISSUED else ()
+            seen = sampled(recorded.samples, recorded.texts, parts.start[mine], parts.ns[mine], parts.thread[mine])
+            found.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns, by, seen))
     return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
+
+
+def _issued(recorded: Recorded, issuers: Issuers, parts: Parts) -> tuple[tuple[str, str, int], ...]:
+    """Return the ns of calls by name and by who issues them."""
+    by = issuers.at(parts.thread, parts.start)
+    keys, which = np.unique(np.stack([parts.name, by]), axis=1, return_inverse=True)
+    sums = np.zeros(keys.shape[1], np.int64)
+    np.add.at(sums, which.ravel(), parts.ns)
+    return tuple((recorded.text(name), recorded.text(code), ns)
+                 for (name, code), ns in zip(keys.T.tolist(), sums.tolist(), strict=True) if code >= 0)
 
 
 def _alike(named: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
@@ -136,7 +155,7 @@ class Outside:
     end: int = 0
 
 
-def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads) -> Outside:
+def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, issuers: Issuers) -> Outside:
     """Return the time from the first call of a process to its first GPU work, or to its first marked step if that is earlier."""
     process, number = int(work.process[0]), int(work.window[0])
     began = _began(recorded, process, number)
@@ -151,10 +170,10 @@ def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads) -
     thread = int(recorded.calls.spans.thread[call]) if call >= 0 else _main(recorded, work)
     parts = paint(threads, np.array([0]), np.array([began]), np.array([missing]), np.array([thread]),
                   _context(recorded, process, number, began, missing))
-    return Outside(missing - began, tuple(leaves(recorded, parts)), until - missing, began, missing)
+    return Outside(missing - began, tuple(leaves(recorded, issuers, parts)), until - missing, began, missing)
 
 
-def wind_down(recorded: Recorded, work: Work, threads: Threads) -> Outside:
+def wind_down(recorded: Recorded, work: Work, threads: Threads, issuers: Issuers) -> Outside:
     """Return the time from the last GPU work of a process to the end of its last API call."""
     process, number = int(work.process[0]), int(work.window[0])
     spans = recorded.calls.spans
@@ -164,7 +183,7 @@ def wind_down(recorded: Recorded, work: Work, threads: Threads) -> Outside:
         return Outside(0, ())
     thread = int(spans.thread[own][np.argmax(spans.end[own])])
     parts = paint(threads, np.array([0]), np.array([last]), np.array([end]), np.array([thread]))
-    return Outside(end - last, tuple(leaves(recorded, parts)), 0, last, end)
+    return Outside(end - last, tuple(leaves(recorded, issuers, parts)), 0, last, end)
 
 
 def _began(recorded: Recorded, process: int, number: int) -> int | None:

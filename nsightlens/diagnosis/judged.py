@@ -36,6 +36,8 @@ class Judged:
     host: HostOnly | None = None
     counters: Counters | None = None
     conditions: list[Condition] = field(default_factory=list)
+    projected: bool = False
+    """Whether ranges were recorded with the times of their GPU work, and neither that work nor its launches."""
     error: str = ""
     """The last line that the program wrote to its standard error, where there is nothing to judge, '' where it is unknown."""
 
@@ -72,10 +74,12 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
             hosts.append(host_only(recorded))
     if not found:
         projected = any(_is_projected(ask, profile) for profile in profiles)
-        without = _without_gpu(run, tool, hosts, failed) if not projected else Judged(run, tool, NONE, [], conditions=failed)
+        if projected:
+            return Judged(run, tool, NONE, [], conditions=failed, projected=True)
+        without = _without_gpu(run, tool, hosts, failed)
         return replace(without, error=_error(ask, profiles))
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
-    failed += conditions.missing_ranks({tree.rank for tree in found if tree.rank is not None}, _world(ask, profiles))
+    failed += conditions.missing_ranks({rank for tree in found for rank in tree.ranks}, _world(ask, profiles))
     whole = sums(found)
     if is_too_little(whole):
         return Judged(run, tool, NONE, found, whole, conditions=failed, error=_error(ask, profiles))

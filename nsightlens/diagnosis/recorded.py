@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers
+from nsightlens.diagnosis.sampled import Samples, no_samples
 
 Ask = Callable[[str, Sequence[object]], pa.Table]
 Row = dict[str, Any]
@@ -67,6 +68,11 @@ ORDER BY ALL
 _WAITING = """
 SELECT DISTINCT launch_id FROM synchronizations
 WHERE profile_id = $1 AND kind IN ('event', 'stream', 'context') AND launch_id IS NOT NULL
+"""
+_SAMPLES = """
+SELECT s.process_id, s.thread, s.at_ns, f.name, f.module
+FROM cpu_samples AS s LEFT JOIN sampled_frames AS f ON s.profile_id = f.profile_id AND s.sampled_frame_id = f.sampled_frame_id
+WHERE s.profile_id = $1 AND s.at_ns IS NOT NULL ORDER BY s.at_ns
 """
 _FAULTS = """
 SELECT device_id, start_ns, duration_ns FROM page_faults
@@ -177,6 +183,9 @@ class Recorded:
     codes: dict[str, int] = field(default_factory=dict)
     ranks: dict[int, int] = field(default_factory=dict)
     faults: Faults = field(default_factory=no_faults)
+    samples: Samples = field(default_factory=no_samples)
+    stacks: bool = False
+    """Whether Python's stacks were recorded: functions with their times, of which it is not known when they ran."""
 
     def text(self, code: int) -> str:
         """Return the text of a code; '' where it is unknown."""
@@ -215,7 +224,14 @@ def read(ask: Ask, profile: Row) -> Recorded:
         "SELECT * FROM devices WHERE profile_id = $1 AND device_id IS NOT NULL ORDER BY ALL", which).to_pylist()}
     of_os, of_mpi, of_profiler = (others.where(kinds == texts.code(kind)) for kind in ("os", "mpi", "overhead"))
     return Recorded(profile, devices, work, calls, _ranges(ask, which, texts), of_os, of_mpi, of_profiler, texts.texts,
-                    texts.codes, ranks, _faults(ask, which, texts))
+                    texts.codes, ranks, _faults(ask, which, texts), _samples(ask, which, texts),
+                    bool(ask("SELECT 1 FROM frames WHERE profile_id = $1 LIMIT 1", which).num_rows))
+
+
+def _samples(ask: Ask, which: list[Any], texts: _Texts) -> Samples:
+    table = ask(_SAMPLES, which)
+    thread, at = _columns(table, "thread", "at_ns")
+    return Samples(at, _pairs(texts.of(table["process_id"]), thread), texts.of(table["name"]), texts.of(table["module"]))
 
 
 def _faults(ask: Ask, which: list[Any], texts: _Texts) -> Faults:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.diagnosis.fences import fences
 from nsightlens.diagnosis.recorded import KERNEL, Recorded, Spans
 from nsightlens.diagnosis.window import recorded_names
 from nsightlens.intervals.apart import outermost
@@ -32,8 +33,8 @@ LONG_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
 _USUAL = ("step", "module")
 """Kinds of ranges that do not say what the host does: what lies around them does."""
 
-CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "waiting", "pause",
-          "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
+CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "fence", "waiting",
+          "pause", "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
 """Why the GPU had no work, in the order in which they take each ns."""
 OF_LAUNCHES = ("launching", "operators", "between kernels")
 """Causes in which the host only launches: fewer and larger kernels cure them, and a host that is further ahead."""
@@ -49,18 +50,21 @@ class Layer(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Parts of gaps: of each, the number of the gap, the place of its cause in CAUSES, the code of its name, and its ns."""
+    """Parts of gaps: of each, the number of the gap, the place of its cause in CAUSES, the code of its name, its ns, and when it
+    began on which thread."""
 
     gap: Int
     cause: Int
     name: Int
     ns: Int
+    start: Int
+    thread: Int
 
 
 def joined(parts: Sequence[Parts]) -> Parts:
     """Return several as one."""
     none = np.zeros(0, np.int64)
-    return Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else Parts(none, none, none, none)
+    return Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else Parts(*[none] * 6)
 
 
 @dataclass
@@ -72,6 +76,7 @@ class Threads:
 
     def __post_init__(self) -> None:
         self._layers: dict[int, list[Layer]] = {}
+        self._inner: dict[int, Layer] = {}
 
     @cached_property
     def _first_uses(self) -> Mask:
@@ -85,6 +90,10 @@ class Threads:
             first = np.concatenate([[True], np.any(key[:, 1:] != key[:, :-1], axis=0)])
             found[work.call[order[first]]] = True
         return found & calls.launches
+
+    @cached_property
+    def _fences(self) -> Mask:
+        return fences(self.recorded)
 
     @cached_property
     def _labels(self) -> tuple[Int, Int]:
@@ -111,12 +120,13 @@ class Threads:
         own = np.flatnonzero(ranges.spans.thread == thread)
         kept = np.flatnonzero(mine)
         kept = kept[outermost(calls.spans.start[kept], calls.spans.end[kept])]
-        inner = self._innermost(own)
+        inner = self.innermost(thread)
         yield self._graphs(np.flatnonzero(mine))
         yield self._calls("first use", np.flatnonzero(mine & self._first_uses))
         yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
         yield _named("data loader", recorded, ranges.spans, own, _LOADER)
-        yield self._overhead(mine, own)
+        yield self.profiler(thread)
+        yield self._calls("fence", np.flatnonzero(mine & self._fences))
         yield self._calls("waiting", np.flatnonzero(mine & calls.waits))
         yield self._pauses(kept, own, inner)
         yield self._calls("API calls", kept[~calls.launches[kept]])
@@ -130,10 +140,10 @@ class Threads:
             yield Layer(cause, inner.start[some], inner.end[some], names[inner.name[some]])
         yield _apart("OS calls", recorded.os.where(recorded.os.thread == thread))
 
-    def _overhead(self, calls: Mask, ranges: Int) -> Layer:
+    def profiler(self, thread: int) -> Layer:
         """Return when the profiler held a thread: it does not always say which, but nothing begins or ends there meanwhile."""
-        spans, own, opened = (self.recorded.overheads, self.recorded.calls.spans.where(calls),
-                              self.recorded.ranges.spans.where(ranges))
+        spans, calls, ranges = self.recorded.overheads, self.recorded.calls.spans, self.recorded.ranges.spans
+        own, opened = calls.where(calls.thread == thread), ranges.where(ranges.thread == thread)
         bounds = np.sort(np.concatenate([own.start, own.end, opened.start, opened.end]))
         inside = np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
         return _apart("profiler", spans.where(inside == 0))
@@ -153,8 +163,13 @@ class Threads:
         found = union(start, end)
         return Layer("recording graphs", found.start, found.end, np.full(len(found.start), -1))
 
-    def _innermost(self, own: Int) -> Layer:
+    def innermost(self, thread: int) -> Layer:
         """Return at each time the innermost range of a thread: its place in `ranges`."""
+        if thread not in self._inner:
+            self._inner[thread] = self._innermost(np.flatnonzero(self.recorded.ranges.spans.thread == thread))
+        return self._inner[thread]
+
+    def _innermost(self, own: Int) -> Layer:
         spans, depth, parent = self.recorded.ranges.spans, self.recorded.ranges.depth, self.recorded.ranges.parent
         at = np.concatenate([spans.start[own], spans.end[own]])
         opens = np.repeat([1, 0], len(own))
@@ -228,13 +243,15 @@ def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: 
         order = mine[np.argsort(start[mine], kind="stable")]
         rest_gap, rest_start, rest_end = gap[order], start[order], end[order]
         layers = threads.layers(number)
-        beside = (layer for other in others.get(number, ()) for layer in threads.layers(other))
-        for layer in (*layers[:2], *first, *layers[2:], *beside):
+        beside = ((other, layer) for other in others.get(number, ()) for layer in threads.layers(other))
+        for whose, layer in (*((number, each) for each in (*layers[:2], *first, *layers[2:])), *beside):
             shared = intersection(rest_start, rest_end, layer.start, layer.end)
             found.append(Parts(rest_gap[shared.place], np.full(len(shared.place), CAUSES.index(layer.cause)),
-                               layer.name[shared.other], shared.end - shared.start))
+                               layer.name[shared.other], shared.end - shared.start, shared.start,
+                               np.full(len(shared.place), whose)))
             rest = difference(rest_start, rest_end, layer.start, layer.end)
             rest_gap, rest_start, rest_end = rest_gap[rest.place], rest.start, rest.end
         unknown = np.full(len(rest_gap), CAUSES.index("unknown"))
-        found.append(Parts(rest_gap, unknown, np.full(len(rest_gap), -1), rest_end - rest_start))
+        found.append(Parts(rest_gap, unknown, np.full(len(rest_gap), -1), rest_end - rest_start, rest_start,
+                           np.full(len(rest_gap), number)))
     return joined(found)

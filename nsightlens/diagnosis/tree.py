@@ -13,6 +13,7 @@ from nsightlens.diagnosis.branches import branches
 from nsightlens.diagnosis.clock import slowed_ns
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf, Outside, idle, start_up, wind_down
+from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import GRAPH, Recorded, Work
 from nsightlens.diagnosis.timeline import Threads
 from nsightlens.diagnosis.window import Window, window
@@ -36,6 +37,9 @@ class Tree:
     gpu: str
     vendor: str
     processes: int
+    """How many share the GPU."""
+    ranks: tuple[int, ...]
+    """The ranks of these; rank is None where they are several."""
     works: int
     gpu_ns: int
     window: Window
@@ -60,6 +64,8 @@ class Tree:
     slowed_ns: int
     """By how much longer the kernels of the window's last third took, if the GPU slowed down (clock.py)."""
     origin_ns: int | None
+    stacks: bool
+    """Whether Python's stacks were recorded."""
     exposed: tuple[Int, Int] = field(repr=False)
     """When communication was exposed: starts and ends."""
 
@@ -89,8 +95,11 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     calls = recorded.calls.spans
     parts = branches(recorded, work, judged, calls.start[lost[np.isin(calls.process[lost], np.unique(work.process))]])
     threads = Threads(recorded, judged.length)
-    of_idle, of_calls = idle(recorded, work, parts.gaps, threads)
+    issuers = Issuers(threads)
+    by = issuers.of_calls(work.call)
+    of_idle, of_calls = idle(recorded, work, parts.gaps, threads, issuers)
     process = int(work.process[0])
+    ranks = tuple(sorted({recorded.ranks[each] for each in np.unique(work.process).tolist() if each in recorded.ranks}))
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
     whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
     of_process = recorded.work.where(np.flatnonzero(whole))
@@ -98,17 +107,17 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     tensor_cores = working.has_tensor_cores(profile["vendor"], device.get("name"), device.get("compute_capability"))
     return Tree(
         profile["run"], profile["tool"], profile["profile_id"], recorded.text(process), int(work.window[0]),
-        recorded.ranks.get(process), recorded.text(int(work.device[0])), device.get("name") or "",
-        profile["vendor"] or "", len(np.unique(work.process)), len(work.start), int((work.end - work.start).sum()), judged,
+        ranks[0] if len(ranks) == 1 else None, recorded.text(int(work.device[0])), device.get("name") or "",
+        profile["vendor"] or "", len(np.unique(work.process)), ranks, len(work.start), int((work.end - work.start).sum()), judged,
         parts.lengths(),
-        working.computing(recorded, work, judged, parts), working.communication(recorded, work, judged, parts),
-        working.copies(recorded, work, judged, parts), of_idle, of_calls,
+        working.computing(recorded, work, by, judged, parts), working.communication(recorded, work, by, judged, parts),
+        working.copies(recorded, work, by, judged, parts), of_idle, of_calls,
         sum(leaf.ns for leaf in of_idle if leaf.cause == "data loader"),
-        start_up(recorded, of_process, judged, threads), wind_down(recorded, of_process, threads), tensor_cores,
+        start_up(recorded, of_process, judged, threads, issuers), wind_down(recorded, of_process, threads, issuers), tensor_cores,
         device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),
-        _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, judged, parts),
+        _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, by, judged, parts),
         slowed_ns(work, judged),
-        profile["origin_epoch_ns"],
+        profile["origin_epoch_ns"], recorded.stacks,
         (parts.communication.start, parts.communication.end))
 
 

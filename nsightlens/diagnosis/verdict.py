@@ -10,6 +10,7 @@ from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.ranks import Waiting
+from nsightlens.diagnosis.sampled import together
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.working import Piece
 
@@ -96,7 +97,9 @@ def _leaves(every: Iterable[Leaf]) -> list[Leaf]:
             for name, ns in leaf.names:
                 names[name] += ns
         named = tuple(sorted(names.items(), key=lambda item: (-item[1], item[0])))
-        found.append(Leaf(cause, sum(leaf.ns for leaf in those), named, sum(leaf.gaps for leaf in those)))
+        found.append(Leaf(cause, sum(leaf.ns for leaf in those), named, sum(leaf.gaps for leaf in those),
+                          issued=tuple(each for leaf in those for each in leaf.issued),
+                          sampled=together(leaf.sampled for leaf in those)))
     return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
 
 
@@ -106,7 +109,8 @@ def _pieces(every: Iterable[Piece]) -> list[Piece]:
     for piece in every:
         alike[piece.key, piece.memory].append(piece)
     found = [Piece(those[0].name, key, sum(p.ns for p in those), sum(p.count for p in those), those[0].family, those[0].plain,
-                   max(p.blocks for p in those), memory) for (key, memory), those in alike.items()]
+                   max(p.blocks for p in those), memory, tuple(each for p in those for each in p.issued))
+             for (key, memory), those in alike.items()]
     return sorted(found, key=lambda piece: (-piece.ns, piece.key))
 
 

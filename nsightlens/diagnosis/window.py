@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,14 @@ _NO_STEP = re.compile(r"warm[-_ ]?up|dataloader|data_loader|enumerate\(", re.I)
 _LOADER = re.compile(r"^enumerate\(DataLoader\)")
 _NUMBER = re.compile(r"\d+")
 _MARKS = ("annotation", "nvtx_push_pop", "nvtx_start_end")
+
+
+class Named(Protocol):
+    """What has names: codes of `Recorded.texts`."""
+
+    @property
+    def name(self) -> Int:
+        """Return the code of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +199,7 @@ def _by_loader(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
     return Steps(start, np.append(start[1:], last), "iteration")
 
 
-def recorded_names(recorded: Recorded, spans: Spans, pattern: re.Pattern[str]) -> Mask:
+def recorded_names(recorded: Recorded, spans: Named, pattern: re.Pattern[str]) -> Mask:
     """Return which spans have a name that a pattern finds."""
-    found = np.array([bool(pattern.search(text)) for text in recorded.texts] + [False])
+    found: Mask = np.array([bool(pattern.search(text)) for text in recorded.texts] + [False])
     return found[spans.name]

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from nsightlens.diagnosis.capture_words import not_judged, short
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
-from nsightlens.diagnosis.findings import Finding, plain_ns
+from nsightlens.diagnosis.findings import Finding, issuer_of, plain_ns, units_of
+from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.os_calls import sort_of
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import (
     COMMUNICATION,
@@ -35,26 +37,6 @@ _WORTH_PCT = 5
 _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
                "memset": "memset", "HtoD migration": "page migration to the device",
                "DtoH migration": "page migration to the host"}
-_OF_HOST = {
-    "recording graphs": "while the host records graphs",
-    "first use": "in the first launch of kernels",
-    "context creation": "while the context is created",
-    "compiling": "while the host compiles",
-    "data loader": "while the host waits for the data loader",
-    "profiler": "while the profiler holds the host",
-    "waiting": "while the host waits",
-    "pause": "in pauses of the host",
-    "API calls": "while the host is in API calls",
-    "launching": "while the host launches",
-    "MPI": "while the host communicates",
-    "ranges": "while the host is in ranges",
-    "operators": "while the host is in operators",
-    "OS calls": "while the host is in OS calls",
-    "between kernels": "between kernels launched in time",
-    "unknown": "while the host is outside of recorded calls",
-}
-
-
 ACTIONS = {
     "late": "find what their hosts do later than the others",
     "overlap": "start it earlier or in larger buckets, so that computing hides it",
@@ -72,11 +54,22 @@ ACTIONS = {
     "warm": "it happens once: warm up before you measure",
     "pause": "long single calls: look for garbage collection or other processes on these CPUs",
     "host": "do this work on another thread while the GPU computes",
+    "nonblocking": "use calls that do not block, and wait for them after the launches",
+    "last": "find which rank comes last, and why",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
+    "record stacks": "record Python stacks (with_stack=True) to see what the host does",
+    "stacks": "Python runs there: see which of its functions take time",
+    "once": "see why it takes so long there",
+    "mark": "CPU samples do not tell what it does: open ranges there",
+    "off CPU": "its thread hardly ran: record what it waits for (--trace=osrt)",
+    "read": "read ahead on another thread while the GPU computes",
+    "sleep": "it sleeps: wait for what it waits for instead",
+    "awaited": "find what keeps the other one",
     "pin": "pin the host's buffers, and copy while the GPU computes",
     "migrate": "prefetch managed memory before the kernels need it",
     "overlap copies": "copy on a stream of its own while the GPU computes",
+    "in place": "work in place, or let kernels do it that run anyway",
     "stay": "the GPU computes too little to hide them: keep data on the GPU, or copy less",
     "pin and stay": "pin the host's buffers, and keep data on the GPU: it computes too little to hide them",
     "context": "it is paid once for each process",
@@ -97,23 +90,27 @@ ACTIONS = {
     "shared memory": "use less shared memory, so that more warps hide latency",
     "collect": "profile it with ncu --section SpeedOfLight, LaunchStats and Occupancy",
     "stalls": "what its warps wait for was not collected: ncu --section WarpStateStats",
-    "parts": "which of its pipes was not collected: ncu --section ComputeWorkloadAnalysis",
+    "parts": "which one was not collected: ncu --section ComputeWorkloadAnalysis",
     "memory parts": "which part of it was not collected: ncu --section MemoryWorkloadAnalysis",
     "hide": "hide it: more warps, or more independent instructions in each thread",
     "fp16": "use them where the numbers allow it: FP16",
     "tf32 or fp16": "use them where the numbers allow it: TF32, BF16 or FP16",
-    "rule": "its own estimate; what it advises is in the table advice",
+    "rule": "its own estimate; what it advises",
 }
 SUBJECTS = {
-    "late rank": "Late: rank {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
+    "late rank": "Late: {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
-    "ranges": "Idle while the host is in {0}", "launching": "Kernels issued one by one",
+    "ranges": "Idle while the host is in {0}", "operators": "Idle while the host is in {0}",
+    "MPI": "Idle while the host is in {0}", "between kernels": "Idle between kernels launched in time",
+    "sampled code": "Idle while the host is in {0}, by CPU samples",
+    "launching": "Kernels issued one by one",
     "clock": "Kernels that take longer at the end of the window",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
     "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
     "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
+    "SM": "Some pipe of the SM limits {0}",
     "tensor cores": "Idle tensor cores in {0}", "ncu rule": "ncu's rule {0}",
     "page faults": "Page faults in {0}",
     "not measured": "Unknown limit of {0}",
@@ -121,7 +118,9 @@ SUBJECTS = {
 """What a finding is about, by its cause; others are named by their subject."""
 
 
-COMMANDS = {"late": Command("compare ranks"), "measure": Command("plan-ncu"), "look": Command("show", ("idle_by_range",))}
+COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), "measure": Command("plan-ncu"),
+            "look": Command("show", ("idle_by_range",)), "stacks": Command("show", ("stack_summary",)),
+            "rule": Command("show", ("recommendations",))}
 """The command that goes with an action."""
 
 
@@ -129,17 +128,31 @@ def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
-    about = SUBJECTS.get(found.cause, "{0}").format(f"{named or found.cause}{others}")
+    by = f" (in {short(found.issuer)})" if found.issuer else ""
+    if found.cause == "late rank":
+        named = f"rank{'s' * (',' in found.subject)} {_ranks(map(int, found.subject.split(', ')))}"
+    by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""
+    about = _about(found).format(f"{named or found.cause}{others}") + by
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
     if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
         amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
+    elif found.few:
+        amount += f", {duration(found.few_ns)} in {'one gap' if found.few == 1 else f'{found.few} gaps'}"
     said = action(found)
     return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
 
 
+def _about(found: Finding) -> str:
+    if found.cause == "OS calls":
+        return f"Idle while the host {OS_CALLS[sort_of(found.subject.partition(',')[0])]} ({{0}})"
+    if found.cause == "launching" and found.few:
+        return "Idle in {0}"
+    return SUBJECTS.get(found.cause, "{0}")
+
+
 def action(found: Finding) -> str:
     """Return what can be done about a finding."""
-    few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} SMs: " if found.sms else ""
+    few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
     return f"{few}{ACTIONS[found.action]}"
 
 
@@ -171,11 +184,12 @@ def _whole(verdict: Verdict) -> str:
 
 
 def _each(sums: Sums) -> str:
-    """Return on how many ranks or GPUs the whole is a mean."""
+    """Return on how many ranks or GPUs the whole is a mean, or how many processes share the one."""
     count = len(sums.trees)
     ranks = {tree.rank for tree in sums.trees} - {None}
     if count == 1:
-        return ""
+        processes = sums.trees[0].processes
+        return f" of {processes} processes on one GPU" if processes > 1 else ""
     return f" on {count} ranks" if len(ranks) == count else f" on {len({tree.device_id for tree in sums.trees})} GPUs"
 
 
@@ -183,8 +197,13 @@ def _amount(verdict: Verdict, part: Part) -> str:
     """Return a share and the time, of all steps and ranks: '56.2 % (492.9 ms in 5 steps)'."""
     pct = part.share_pct
     steps = sum(tree.window.steps for tree in verdict.sums.trees)
-    several = f" in {steps} {verdict.sums.trees[0].window.called}s" if steps > 1 else ""
+    several = f" in {steps} {verdict.sums.trees[0].window.called}s" if steps > 1 else _over(verdict.sums)
     return duration(part.ns) if pct is None else f"{share(pct)} ({duration(part.ns)}{several})"
+
+
+def _over(sums: Sums) -> str:
+    """Return that a time is a sum, where what stands before it is a mean."""
+    return " over all" if len(sums.trees) > 1 else ""
 
 
 def _part(verdict: Verdict, part: Part, first: bool) -> str:
@@ -192,7 +211,8 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
     how = _amount(verdict, part) if first or part.of_ns is None else share(part.share_pct)
     if part.cause in (START_UP, WIND_DOWN):
         where = "before" if part.cause == START_UP else "after"
-        leaf = _leaf(sums.leaves[part.cause], is_named=first or len(verdict.beside) < 2)
+        causes = sums.leaves[part.cause]
+        leaf = outside(causes[0], is_named=first or len(verdict.beside) < 2) if causes else ""
         return f"{part.cause} {'takes ' if first else ''}{how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
     if part.cause == NOT_RECORDED:
         queued = " (launched before the capture)" if part.of_ns is None else ""
@@ -223,7 +243,7 @@ def _host(verdict: Verdict, part: Part, how: str, first: bool) -> str:
     if leaf is None:
         return f"{who} {how}" if first else f"idle {how}"
     few = _few(leaf) if len(verdict.beside) < 2 else ""
-    cause = f"{_OF_HOST[leaf.cause]}{_named(leaf)}{few}"
+    cause = f"{during(leaf)}{few}"
     return f"{who} {how}, {_mostly(leaf, part.ns)}{cause}" if first else f"idle {how}, {_mostly(leaf, part.ns)}{cause}"
 
 
@@ -236,26 +256,6 @@ def _few(leaf: Leaf) -> str:
     if not leaf.few or 1 < leaf.gaps <= leaf.few:
         return ""
     return f", {duration(leaf.few_ns)} in {'one gap' if leaf.few == 1 else f'{leaf.few} gaps'}"
-
-
-def _named(leaf: Leaf) -> str:
-    """Return the name that holds half of a leaf, or the two that do."""
-    named = [(name, ns) for name, ns in leaf.names if name][:2]
-    if not named or leaf.cause == "data loader":
-        return ""
-    several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
-    return f" ({', '.join(short(name) for name, _ in several)})"
-
-
-def _leaf(leaves: list[Leaf], is_named: bool) -> str:
-    """Return the largest cause of start-up or wind-down. is_named: with the call that it is."""
-    if not leaves:
-        return ""
-    leaf = leaves[0]
-    if leaf.cause == "unknown":
-        return "the host, outside of recorded calls"
-    name = next((name for name, _ in leaf.names if name), "")
-    return f"{leaf.cause} in {short(name)}" if name and is_named else leaf.cause
 
 
 def _kernels(sums: Sums, part: Part, first: bool) -> str:
@@ -273,7 +273,8 @@ def _kernels(sums: Sums, part: Part, first: bool) -> str:
     top = pieces[0]
     count = len([piece for piece in pieces if piece.ns])
     if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
-        return f" in {number(count)} kernels" if first else ""
+        issued = (each for piece in pieces for each in piece.issued)
+        return f" in {number(count)} kernels{_by(issued, part.ns)}" if first else ""
     return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}"
 
 
@@ -282,7 +283,8 @@ def _fill(sums: Sums, computing_ns: int) -> str:
     small = [tree.low_fill for tree in sums.trees if tree.low_fill]
     if 2 * sum(ns for _, ns, _ in small) < computing_ns:
         return ""
-    return f" with at most {counted(max(blocks for *_, blocks in small), 'block')} on {sums.trees[0].sms} SMs"
+    units = units_of(sums)
+    return f" with at most {counted(max(blocks for *_, blocks in small), 'block')} on {sums.trees[0].sms} {units}"
 
 
 def _copies(pieces: list[Piece], first: bool) -> str:
@@ -292,7 +294,14 @@ def _copies(pieces: list[Piece], first: bool) -> str:
     if not first:
         return f" ({' '.join(filter(None, (top.memory, top.key)))})"
     memory = f", {top.memory} memory" if top.memory in ("pageable", "pinned") else ""
-    return f" ({_DIRECTIONS.get(top.key, top.key)}{memory})"
+    second = next((piece for piece in pieces if piece.key != top.key and 3 * piece.ns > top.ns), None)
+    also = f", {_DIRECTIONS.get(second.key, second.key)}" if second else ""
+    return f" ({_DIRECTIONS.get(top.key, top.key)}{also}{memory}{_by(top.issued, top.ns)})"
+
+
+def _by(issued: Iterable[tuple[str, int]], ns: int) -> str:
+    by = issuer_of(issued, ns)
+    return f", in {short(by)}" if by else ""
 
 
 def _collective(pieces: list[Piece]) -> str:
@@ -309,7 +318,7 @@ def _late(verdict: Verdict, first: bool) -> str:
     won = f"on time {'they' if len(waiting.late) > 1 else 'it'} would save {duration(waiting.winnable_ns)}"
     if not first:
         return f"waiting for {those} {amount}"
-    return f"waiting for {those} takes {amount} ({duration(waiting.for_late_ns)}); {won}"
+    return f"waiting for {those} takes {amount} ({duration(waiting.for_late_ns)}{_over(verdict.sums)}); {won}"
 
 
 def _ranks(ranks: Iterable[int]) -> str:

@@ -29,6 +29,7 @@ class Piece:
     """One kernel or sort of copy in a branch: its ns there, how many times it ran, what is known against it.
 
     name: as people call it; key: the whole name. blocks: the largest grid, -1 unknown. memory: pageable, pinned, managed or ''.
+    issued: its ns by who issues it (issuers.py), where that is known.
     """
 
     name: str
@@ -40,34 +41,39 @@ class Piece:
     """Whether it is a product or convolution of FP32 numbers without tensor cores, by its name."""
     blocks: int = -1
     memory: str = ""
+    issued: tuple[tuple[str, int], ...] = ()
 
 
-def computing(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
-    """Return the kernels that computed, the largest first; the time of two at once is that of the first to begin."""
-    return _pieces(recorded, work, window, branches.computing, work.branch == COMPUTING)
+def computing(recorded: Recorded, work: Work, by: Int, window: Window, branches: Branches) -> list[Piece]:
+    """Return the kernels that computed, the largest first; the time of two at once is that of the first to begin.
+
+    by: who issues each piece of work, as a code of `texts`.
+    """
+    return _pieces(recorded, work, by, window, branches.computing, work.branch == COMPUTING)
 
 
-def communication(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
+def communication(recorded: Recorded, work: Work, by: Int, window: Window, branches: Branches) -> list[Piece]:
     """Return the kernels and copies of exposed communication."""
-    return _pieces(recorded, work, window, branches.communication, work.branch == COMMUNICATION)
+    return _pieces(recorded, work, by, window, branches.communication, work.branch == COMMUNICATION)
 
 
-def copies(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
+def copies(recorded: Recorded, work: Work, by: Int, window: Window, branches: Branches) -> list[Piece]:
     """Return the exposed copies by direction and kind of memory."""
-    return _pieces(recorded, work, window, branches.copies, work.branch == COPIES)
+    return _pieces(recorded, work, by, window, branches.copies, work.branch == COPIES)
 
 
-def faulting(recorded: Recorded, work: Work, window: Window, branches: Branches) -> list[Piece]:
+def faulting(recorded: Recorded, work: Work, by: Int, window: Window, branches: Branches) -> list[Piece]:
     """Return the kernels that computed while their GPU handled page faults of managed memory: the time of that alone."""
     own = recorded.faults.device == work.device[0]
     handled = union(recorded.faults.start[own], recorded.faults.end[own])
     shared = intersection(handled.start, handled.end, branches.computing.start, branches.computing.end)
     times = Union(shared.start, shared.end, np.zeros(len(shared.start), np.int64))
-    return [piece for piece in _pieces(recorded, work, window, times, work.branch == COMPUTING) if piece.ns]
+    return [piece for piece in _pieces(recorded, work, by, window, times, work.branch == COMPUTING) if piece.ns]
 
 
-def _pieces(recorded: Recorded, work: Work, window: Window, times: Union, mask: Mask) -> list[Piece]:
-    own = work.where(np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end)))
+def _pieces(recorded: Recorded, work: Work, by: Int, window: Window, times: Union, mask: Mask) -> list[Piece]:
+    inside = np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end))
+    own = work.where(inside)
     start = cut(own.start, own.end, np.zeros(len(own.start), np.int64))
     shared = intersection(start, np.maximum(own.end, start), times.start, times.end)
     ns = np.zeros(len(own.start), np.int64)
@@ -77,19 +83,33 @@ def _pieces(recorded: Recorded, work: Work, window: Window, times: Union, mask: 
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     sums, counts = np.zeros(len(first), np.int64), np.bincount(which, minlength=len(first))
     np.add.at(sums, which, ns)
-    found = [_piece(recorded, own, place, int(total), int(count))
-             for place, total, count in zip(first.tolist(), sums, counts, strict=True)]
+    issued = _issued(recorded, which, by[inside], ns)
+    found = [_piece(recorded, own, place, int(total), int(count), issued.get(number, ()))
+             for number, (place, total, count) in enumerate(zip(first.tolist(), sums, counts, strict=True))]
     return sorted(found, key=lambda piece: (-piece.ns, piece.key))
 
 
-def _piece(recorded: Recorded, work: Work, place: int, ns: int, count: int) -> Piece:
+def _issued(recorded: Recorded, which: Int, by: Int, ns: Int) -> dict[int, tuple[tuple[str, int], ...]]:
+    """Return of each sort of work who issues it, with the ns of that."""
+    keys, of = np.unique(np.stack([which, by]), axis=1, return_inverse=True)
+    sums = np.zeros(keys.shape[1], np.int64)
+    np.add.at(sums, of.ravel(), ns)
+    found: dict[int, tuple[tuple[str, int], ...]] = {}
+    for (number, code), total in zip(keys.T.tolist(), sums.tolist(), strict=True):
+        if code >= 0:
+            found[number] = (*found.get(number, ()), (recorded.text(code), total))
+    return found
+
+
+def _piece(recorded: Recorded, work: Work, place: int, ns: int, count: int, issued: tuple[tuple[str, int], ...]) -> Piece:
     if work.direction[place] >= 0:
         direction, memory = recorded.text(int(work.direction[place])), recorded.text(int(work.memory[place]))
-        return Piece(direction, direction, ns, count, "memory", memory=memory)
+        return Piece(direction, direction, ns, count, "memory", memory=memory, issued=issued)
     family = recorded.text(int(work.family[place]))
     name = recorded.text(int(work.name[place]))
     return Piece(title(name), name, ns, count, family,
-                 family in _CONTRACTIONS and work.tensor_cores[place] == 0 and _is_fp32(name), int(work.blocks[place]))
+                 family in _CONTRACTIONS and work.tensor_cores[place] == 0 and _is_fp32(name), int(work.blocks[place]),
+                 issued=issued)
 
 
 def _is_fp32(name: str) -> bool:

@@ -990,6 +990,9 @@ class Asking:
                 (fewer blocks than half of the SMs), start-up, or a cause of idle time: data loader, API calls,
                 waiting, launching, first use, …
             subject: The kernel, call, range, direction or ranks that it is about; NULL where there is none.
+            issuer: In which operator, range or module most of its calls were made, or its work was launched, of two
+                the one that takes more at the front; NULL where none was recorded, where several share it, or where
+                it is not about calls or work.
             rank: The rank that alone has it; NULL where several do, or where it is unknown.
             who: The ranks or GPUs in whose window it is 2 %, too; NULL where one GPU without a rank is all.
             total_ns: How long, over all ranks, GPUs and steps. Of a call that waited until the GPU had nothing to do,

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 NODE_NAMES = {"communication": "exposed communication", "copies": "exposed copies", "waiting": "waiting in calls",
-              "unknown": "outside of recorded calls", "MPI": "MPI or NCCL calls"}
+              "fence": "waiting for work from before", "unknown": "outside of recorded calls", "MPI": "MPI or NCCL calls"}

@@ -75,6 +75,10 @@ class Reading:
         """Return the ns of the findings with such a subject."""
         return sum(row["total_ns"] for row in self.findings if re.search(pattern, row["subject"] or ""))
 
+    def of_cause(self, cause: str) -> int:
+        """Return the ns of the findings of a cause."""
+        return sum(row["total_ns"] for row in self.findings if row["cause"] == cause)
+
     def won(self) -> int:
         """Return what late ranks would win on time, in all windows."""
         return sum(self.ranks * row["winnable_ns"] for row in self.rows if row["winnable_ns"])
@@ -87,7 +91,7 @@ KINDS: dict[str, Kind] = {
     fault.LOADER: Kind(("data loader",), "data loader", lambda found: found.of("idle", "data loader")),
     fault.PAGEABLE: Kind(("copies",), "copies", lambda found: found.of("copies")),
     fault.ALLOCATION: Kind((), "cudaMalloc|cudaFree", lambda found: found.found("cudaMalloc|cudaFree")),
-    fault.OVERHEAD: Kind(("profiler",), "profiler", lambda found: found.of("idle", "profiler")),
+    fault.OVERHEAD: Kind(("profiler",), "profiler", lambda found: found.of_cause("profiler")),
     fault.FP32: Kind(("FP32",), "FP32", lambda found: found.of("computing")),
     fault.UNFUSED: Kind(("launching", "operators"), "while the host launches|in operators|between kernels",
                         lambda found: found.of("idle") + found.of("computing")),

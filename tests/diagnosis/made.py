@@ -24,12 +24,14 @@ class Piece(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A range of the one thread of process p."""
+    """A range of the one thread of process p. parent: the place of the range around it; depth: how many are around it."""
 
     start: int
     end: int
     name: str
     kind: str = "nvtx_push_pop"
+    parent: int = -1
+    depth: int = 0
 
 
 class Call(NamedTuple):
@@ -67,8 +69,9 @@ def recorded(pieces: Sequence[Piece], calls: Sequence[Call] = (), ranges: Sequen
     return Recorded(
         {"run": "r", "tool": "nsys", "profile_id": "x", "vendor": "cuda", "origin_epoch_ns": 0}, {}, work,
         Calls(api, launching, launching, copying, waiting, np.ones(len(every), np.bool_), np.arange(len(every))),
-        Ranges(_spans(ranges, codes), codes([one.kind for one in ranges]), np.full(len(ranges), -1),
-               np.zeros(len(ranges), np.int64), np.arange(len(ranges)), np.zeros(len(ranges), np.bool_)),
+        Ranges(_spans(ranges, codes), codes([one.kind for one in ranges]),
+               np.array([one.parent for one in ranges], np.int64), np.array([one.depth for one in ranges], np.int64),
+               np.arange(len(ranges)), np.zeros(len(ranges), np.bool_)),
         none_of, none_of, none_of, list(texts), texts)
 
 

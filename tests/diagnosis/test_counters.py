@@ -124,3 +124,12 @@ def test_dram_that_no_counter_saw_is_no_limit() -> None:
     """A part whose memory is the host's, or a report without the section: what it is busiest with is said, and no limit."""
     said = limit(_kernel(unit="SM", unit_pct=20.0))
     assert "not collected" in said and "latency" not in said and "limited" not in said
+
+
+def test_of_a_whole_sm_it_is_said_that_no_pipe_is_known(tmp_path: Path) -> None:
+    """sm__throughput is that of the busiest pipe: loads and stores, shared memory, issue slots or arithmetic."""
+    with _store(tmp_path / "run", ("f(int)", "(9, 1, 1)", {_SM: "97", "gpu__time_duration.sum": "50",
+                                                           "dram__bytes.sum.per_second": "8,000,000,000"})) as store:
+        verdict, finding = store.view("verdict").to_pylist()
+    assert (finding["cause"], finding["subject"]) == ("SM", "f")
+    assert "which one was not collected" in verdict["text"] and "nstructions" not in verdict["text"] + finding["text"]

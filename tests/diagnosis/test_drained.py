@@ -7,7 +7,7 @@ import pytest
 
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.findings import findings
-from nsightlens.diagnosis.recorded import MEMORY
+from nsightlens.diagnosis.recorded import MEMORY, Spans
 from nsightlens.diagnosis.tree import trees
 from nsightlens.diagnosis.verdict import judge, sums
 from tests.diagnosis.made import Call, Piece, Range, recorded
@@ -41,6 +41,22 @@ def test_gaps_behind_a_call_that_emptied_the_queue_are_owed_to_it(call: str) -> 
 def test_gaps_that_would_only_be_shorter_are_owed_to_nobody(held_from: int, owed_us: int) -> None:
     """It held the host for so long while the GPU worked: by that launches would come earlier, to gaps of 10 and 20 us."""
     assert sum(part.ns for part in _job("cudaStreamSynchronize", held_from=held_from)) == owed_us * _US
+
+
+@pytest.mark.parametrize(("held_from", "behind_us"), [(20, 30), (71, 10)])
+def test_gaps_behind_a_profiler_that_emptied_the_queue_are_owed_to_it(held_from: int, behind_us: int) -> None:
+    """As behind a call that waits: gaps of 11 and 20 us, and the queue runs empty 1 us before the profiler lets go."""
+    pieces = [Piece(10 * _US, 100 * _US, (0, 5 * _US))]
+    for began in (101 * _US, 131 * _US):
+        pieces.append(Piece(began + 10 * _US, began + 20 * _US, (began, began + 8 * _US)))
+    profile = recorded(pieces)
+    profile.texts.append("Buffer Flush")
+    name, process = np.array([len(profile.texts) - 1]), np.array([profile.codes["p"]])
+    profile.overheads = Spans(np.array([held_from * _US]), np.array([101 * _US]), name, process, process * 0, process)
+    tree, = trees(profile, np.zeros(0, np.int64))
+    found, = (each for each in findings(judge(sums([tree]), None)) if each.cause == "profiler")
+    assert (found.ns, found.owed_ns) == ((1 + behind_us) * _US, behind_us * _US)
+    assert sum(leaf.ns for leaf in tree.idle) == tree.lengths["idle"]
 
 
 @pytest.mark.parametrize("call", ["cudaFuncGetAttributes", "cudaFreeAsync"])
@@ -107,3 +123,20 @@ def test_what_is_owed_to_a_call_is_no_part_of_another_finding(
     tree, = trees(recorded(pieces, [Call(held_from * _US, 101 * _US, "cudaStreamSynchronize")]), np.zeros(0, np.int64))
     sizes = {found.cause: found.ns for found in findings(judge(sums([tree]), None))}
     assert (sizes["waiting"], sizes["launching"] + sizes.get("host code", 0)) == (waiting_us * _US, launching_us * _US)
+
+
+@pytest.mark.parametrize(("call", "began", "ranges", "owed_us"), [
+    ("cudaDeviceSynchronize", -90, [], None), ("cudaDeviceSynchronize", 20, [], 3), ("cudaStreamSynchronize", -90, [], 3),
+    ("cudaDeviceSynchronize", -90, [Range(-95 * _US, 0, "loss", "operator")], 3),
+    ("cudaDeviceSynchronize", -90, [Range(-95 * _US, 0, "ProfilerStep#6", "step")], None),
+])
+def test_a_wait_before_the_first_launch_is_that_of_whoever_measures(
+    call: str, began: int, ranges: list[Range], owed_us: int | None,
+) -> None:
+    """A wait for the device that begins before any launch or operator is no finding, nor is what follows it."""
+    pieces = [Piece(-80 * _US, 100 * _US), Piece(120 * _US, 130 * _US, (111 * _US, 118 * _US))]
+    calls = [Call(began * _US, 110 * _US, call), *([Call(10 * _US, 11 * _US, "cudaMemcpyAsync")] if began > 0 else [])]
+    tree, = trees(recorded(pieces, calls, ranges), np.zeros(0, np.int64))
+    found = {each.cause: each.owed_ns for each in findings(judge(sums([tree]), None))}
+    assert found.get("waiting") == (None if owed_us is None else owed_us * _US)  # the other 7 us are a first use
+    assert sum(leaf.ns for leaf in tree.idle) == 20 * _US

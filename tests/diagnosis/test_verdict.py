@@ -10,11 +10,12 @@ import pytest
 from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.findings import findings
 from nsightlens.diagnosis.idle import Leaf, Outside
-from nsightlens.diagnosis.ranks import Exchanges, waiting, winnable
+from nsightlens.diagnosis.ranks import Exchanges, Waiting, waiting, winnable
 from nsightlens.diagnosis.recorded import Faults
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import judge, sums
 from nsightlens.diagnosis.window import Window
+from nsightlens.diagnosis.words import sentence
 from nsightlens.diagnosis.working import Piece as CopyPiece
 from tests.diagnosis.made import Piece, recorded
 
@@ -98,3 +99,26 @@ def test_low_fill_is_summed_over_gpus() -> None:
     every = [replace(_tree((100, 0, 0, 0, 0)), low_fill=fill, sms=108) for fill in (("a", 40, 2), ("b", 50, 9), ("a", 30, 7))]
     found = next(one for one in findings(judge(sums(every), None)) if one.cause == "low fill")
     assert (found.subject, found.ns, found.blocks, found.sms) == ("a", 70, 7, 108)
+
+
+@pytest.mark.parametrize(("ranks", "rank", "action"), [
+    ({}, None, "nonblocking"), ({"p0": 3}, 3, "nonblocking"), ({"p0": 3, "p1": 5}, None, "last"),
+])
+def test_a_gpu_that_processes_share_has_the_ranks_of_all(ranks: dict[str, int], rank: int | None, action: str) -> None:
+    """Of several ranks none stands for the GPU; and what they wait for in MPI is another one of them."""
+    profile = recorded([Piece(25 * n, 25 * n + 20, process=f"p{n % 2}") for n in range(8)])
+    profile.ranks.update({profile.codes[process]: number for process, number in ranks.items()})
+    tree, = trees(profile, np.zeros(0, np.int64))
+    assert (tree.rank, tree.ranks, tree.processes) == (rank, tuple(sorted(ranks.values())), 2)
+    verdict = judge(sums([replace(tree, idle=[Leaf("MPI", 35, (("MPI_Allreduce", 35),), 7)])]), None)
+    assert "2 processes on one GPU" in sentence(verdict)
+    assert [found.action for found in findings(verdict) if found.cause == "MPI"] == [action]
+
+
+def test_of_findings_worth_the_same_that_with_a_known_gain_comes_first() -> None:
+    """A late rank that costs each of 4 ranks 50 ns, and 200 ns of other communication."""
+    late = Waiting((2,), 4, 150, 0, 150, 50, (50,))
+    every = [replace(_tree((500, 100 - 50 * (rank == 2), 0, 0, 0), rank=rank), communication=[CopyPiece("nccl", "nccl", 88, 1)])
+             for rank in range(4)]
+    found = [each.cause for each in findings(judge(sums(every), late))]
+    assert found.index("late rank") < found.index("communication")

@@ -1,0 +1,128 @@
+"""What stands in a finding, and what is advised: nothing that the capture shows not to be so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nsightlens as nl
+from nsightlens.diagnosis import words
+from nsightlens.diagnosis.findings import Finding, findings
+from nsightlens.diagnosis.host_only import host_only
+from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.sampled import Sampled
+from nsightlens.diagnosis.tree import Tree, trees
+from nsightlens.diagnosis.verdict import Verdict, judge, sums
+from nsightlens.diagnosis.working import Piece as Part
+from tests.diagnosis.made import Piece, Range, recorded
+
+_MS = 1_000_000
+
+
+def _tree(idle: list[Leaf], **parts: object) -> Tree:
+    """Return a tree of 100 ms, of which idle time is what its leaves say."""
+    found, = trees(recorded([Piece(0, 100 * _MS)]), np.zeros(0, np.int64))
+    ns = sum(leaf.ns for leaf in idle)
+    lengths = found.lengths | {"idle": ns, "computing": 100 * _MS - ns}
+    return replace(found, idle=idle, lengths=lengths, **parts)  # type: ignore[arg-type]
+
+
+def _verdict(*every: Tree) -> Verdict:
+    return judge(sums(every), None)
+
+
+def _of(cause: str, *every: Tree) -> Finding:
+    return next(found for found in findings(_verdict(*every)) if found.cause == cause)
+
+
+@pytest.mark.parametrize(("leaf", "cause", "heading"), [
+    (Leaf("API calls", 30 * _MS, (("cudaFree", 30 * _MS),), 9, 1, 20 * _MS), "API calls", "cudaFree: 30.00 ms"),
+    (Leaf("operators", 30 * _MS, (("aten::mul", 30 * _MS),), 9, 1, 20 * _MS), "operators", "Idle while the host is in aten::mul"),
+    (Leaf("launching", 30 * _MS, (("cudaLaunchKernel", 30 * _MS),), 9, 1, 20 * _MS), "launching", "Idle in cudaLaunchKernel"),
+])
+def test_what_few_gaps_hold_is_no_matter_of_each_call(leaf: Leaf, cause: str, heading: str) -> None:
+    """Reused buffers, or fewer launches, cure what each call costs; not one that lasts for 20 ms."""
+    found = _of(cause, _tree([leaf]))
+    assert (found.action, found.few, found.few_ns) == ("once", 1, 20 * _MS)
+    assert words.finding(found).startswith(heading) and "20.00 ms in one gap" in words.finding(found)
+
+
+@pytest.mark.parametrize(("gaps", "few_ns"), [(0, 0), (1, 10 * _MS), (1, _MS // 2)])
+def test_what_many_gaps_hold_is(gaps: int, few_ns: int) -> None:
+    leaf = Leaf("API calls", 30 * _MS, (("cudaFree", 30 * _MS),), 900, gaps, few_ns)
+    assert _of("API calls", _tree([leaf])).action == "allocate"
+
+
+@pytest.mark.parametrize(("tool", "stacks", "action"), [
+    ("nsys", False, "sample"), ("kineto", False, "record stacks"), ("kineto", True, "stacks"),
+])
+def test_what_the_tool_cannot_record_is_not_advised(tool: str, stacks: bool, action: str) -> None:
+    """The PyTorch profiler takes no samples of the CPU; nor are stacks recorded again that are there."""
+    assert _of("host code", _tree([Leaf("unknown", 30 * _MS, (), 900)], tool=tool, stacks=stacks)).action == action
+
+
+def test_each_direction_of_copies_is_a_finding() -> None:
+    copies = [Part("HtoD", "HtoD", 40 * _MS, 9, memory="pageable"), Part("DtoH", "DtoH", 30 * _MS, 9, memory="pageable"),
+              Part("DtoD", "DtoD", 20 * _MS, 9)]
+    tree = _tree([], copies=copies)
+    tree.lengths.update(computing=10 * _MS, copies=90 * _MS)
+    verdict = _verdict(tree)
+    found = {each.subject: (each.ns, each.action) for each in findings(verdict) if each.cause == "copies"}
+    assert found == {"HtoD": (40 * _MS, "pin and stay"), "DtoH": (30 * _MS, "pin and stay"), "DtoD": (20 * _MS, "in place")}
+    assert "(host to device, device to host, pageable memory)" in words.sentence(verdict)
+
+
+@pytest.mark.parametrize(("names", "named"), [
+    ((("a", 60), ("b", 40)), "(a)"), ((("a", 40), ("b", 20), ("c", 40)), "(a, b)"),
+    ((("a", 20), *((f"op{n}", 10) for n in "bcdefghi")), "(a 20.0 % of that)"),
+    (tuple((f"op{n}", 10) for n in "abcdefghij"), ""),
+])
+def test_names_that_hold_less_than_half_are_not_said_to_be_all(names: tuple[tuple[str, int], ...], named: str) -> None:
+    leaf = Leaf("operators", 90 * _MS, tuple((name, ns * _MS * 9 // 10) for name, ns in names), 900)
+    assert f"is in operators {named}".strip() + "." in words.sentence(_verdict(_tree([leaf])))
+
+
+@pytest.mark.parametrize(("subject", "said"), [("4", "rank 4:"), ("0, 6", "ranks 0 and 6:"), ("4, 5, 7", "ranks 4, 5 and 7:")])
+def test_late_ranks_are_counted(subject: str, said: str) -> None:
+    assert said in words.finding(Finding("late rank", subject, 100, "late", 50))
+
+
+@pytest.mark.parametrize(("vendor", "units"), [("cuda", "SMs"), ("rocm", "CUs")])
+def test_units_are_called_as_their_maker_does(vendor: str, units: str) -> None:
+    tree = _tree([], low_fill=("k", 90 * _MS, 3), sms=104, vendor=vendor)
+    assert f"3 blocks for 104 {units}" in words.finding(_of("low fill", tree))
+
+
+def test_ranges_say_what_samples_say_of_them() -> None:
+    leaf = Leaf("ranges", 50 * _MS, (("save", 50 * _MS),), 9, sampled=Sampled(((("zlib_deflate", "libz.so"), 40),), 45))
+    assert "in save, by CPU samples in zlib_deflate:" in words.finding(_of("ranges", _tree([leaf])))
+
+
+def test_a_sum_over_ranks_is_said_to_be_one() -> None:
+    """What stands before it is a mean: 90 of 100 ms would be 180 of 100."""
+    leaf = Leaf("ranges", 90 * _MS, (("save", 90 * _MS),), 9)
+    every = [_tree([leaf], rank=rank, ranks=(rank,)) for rank in range(2)]
+    assert "Of 100.0 ms on 2 ranks, the GPUs idle 90.0 % (180.0 ms over all)" in words.sentence(_verdict(*every))
+
+
+def test_a_range_that_waits_for_the_operators_of_another_thread_takes_no_time_itself() -> None:
+    """As the range of a backward pass, whose operators run on autograd's own thread."""
+    ranges = [Range(0, 100, "## backward ##"), Range(5, 65, "aten::mm", "operator"), Range(70, 90, "aten::mul", "operator"),
+              Range(95, 98, "aten::zero_", "operator", 0, 1)]
+    profile = recorded([], ranges=ranges)
+    profile.ranges.spans.thread[1:3] += 1
+    found = host_only(profile)
+    assert (found.name, found.ns, found.of_ns) == ("aten::mm", 60, 100)
+
+
+def test_ranges_with_the_times_of_their_work_are_no_job_without_gpu_work(tmp_path: Path) -> None:
+    """That export holds neither launches nor kernels, though the GPU worked."""
+    (tmp_path / "a.csv").write_text(
+        "Name,Projected Start (ns),Projected Duration (ns),Orig Start (ns),Orig Duration (ns),Style,PID,TID,NumGPUOps,Lvl,"
+        "NumChild,RangeId,ParentId,RangeStack\nstep,1000,500,900,100,PushPop,7,7,3,0,0,1,,:1\n")
+    with nl.ingest(tmp_path / "a.csv", store=tmp_path / "store", jobs=1) as store:
+        row = store.view("verdict").to_pylist()[0]
+    assert row["cause"] == "none" and "no GPU work" not in row["text"]
