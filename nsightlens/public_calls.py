@@ -178,8 +178,8 @@ class _Face:
             expected = " or ".join(dict.fromkeys(map(_words, kinds)))
             is_path = "Path" in "".join(getattr(kind, "__name__", "") for kind in kinds)
             flaw = _flaw(value, is_path=is_path) if isinstance(value, str) else ""
-            raise UsageError(f"{self.call}: {name} is {expected}, not {_shown(value, flaw)}{self._right(name, value, kinds, given)}",
-                             subject=name, value=value)
+            right = self._right(name, value, kinds, given)
+            raise UsageError(f"{self.call}: {name} is {expected}, not {_shown(value, flaw)}{right}", subject=name, value=value)
         return found
 
     def _right(self, name: str, value: object, kinds: Sequence[object], given: Sequence[object]) -> str:
