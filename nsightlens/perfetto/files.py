@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from nsightlens.discovery.unsupported import OWN_TIMELINE
 from nsightlens.errors import UsageError
@@ -44,8 +44,12 @@ def trace_file(path: Path, executions: Sequence[dict[str, object]]) -> Iterator[
 
     Raises NsightlensError where the disk does not take it.
     """
-    with whole(path) as raw, gzip.GzipFile("", "wb", 6, raw) if path.suffix == ".gz" else nullcontext(raw) as file:
+    with whole(path) as raw, _packed(raw) if path.suffix == ".gz" else nullcontext(raw) as file:
         said = json.dumps(executions, ensure_ascii=False)
         file.write(OWN_TIMELINE + f'{said}}},"traceEvents":['.encode())
         yield TraceFile(file)
         file.write(b"\n]}\n")
+
+
+def _packed(file: IO[bytes]) -> IO[bytes]:
+    return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file))
