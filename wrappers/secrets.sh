@@ -226,7 +226,7 @@ nsl_redact_shapes() {
 
 # Whether the word $2 is a secret for what stands before it. $1: the words before, each with a \1 before and behind it.
 nsl_word_is_secret() {
-  local LC_ALL=C before=$1 word=$2 end=$'\1' name='[A-Za-z0-9_.+-]+' last nsl_short
+  local LC_ALL=C before=$1 word=$2 end=$'\1' name='[A-Za-z0-9_.+-]+' other=$'\1[^\1]+' last nsl_short
   last=${before%"$end"} last=${last##*"$end"}
   nsl_drop_flags "$last"
   if [[ $word != -* && $nsl_takes == *" $nsl_short "* && -n $last ]] && [[ $nsl_short != -b || $word == *=* ]]; then
@@ -238,7 +238,7 @@ nsl_word_is_secret() {
     $before =~ $end(-?-g?env|-?-?setenv|config${end}set|set$end-[a-z]+)$end$name$end$ ]]; then
     [[ $before != *"$end=$end" ]] || last=${before%"$end=$end"} last=${last##*"$end"}
     [[ $word != --* && $word != = ]] && nsl_hides "$last" "$word" ''
-  elif [[ $before =~ (machine$end[^$end]+|default${end}login$end[^$end]+)($end(login|account)$end[^$end]+)*$end$name$end$ ]]; then
+  elif [[ $before =~ (machine$other|default${end}login$other)($end(login|account)$other)*$end$name$end$ ]]; then
     nsl_hides "$last" "$word" ''
   elif [[ $last =~ $nsl_variable && ! $word =~ $nsl_variable && $word != --* && ! $before =~ $end--?[A-Za-z0-9_][^=$end]*$end$last$end$ ]]; then
     nsl_hides "$last" "$word" ''

@@ -2,7 +2,7 @@
 # Writes the sidecar beside a capture (rank0003.run.json), for the wrappers, which source it after launch.sh.
 # No environment goes into it, and what looks like a secret in the command line or an option is replaced by ***.
 
-# shellcheck source=secrets.sh
+# shellcheck source-path=SCRIPTDIR source=secrets.sh
 source "${BASH_SOURCE[0]%/*}/secrets.sh"
 
 # Sets nsl_json to $1 as a JSON string, or to null where it is empty. Bytes that are no UTF-8 become U+FFFD.
