@@ -178,9 +178,17 @@ class _Face:
             expected = " or ".join(dict.fromkeys(map(_words, kinds)))
             is_path = "Path" in "".join(getattr(kind, "__name__", "") for kind in kinds)
             flaw = _flaw(value, is_path=is_path) if isinstance(value, str) else ""
-            raise UsageError(f"{self.call}: {name} is {expected}, not {_shown(value, flaw)}{self._right_call([value, *given])}",
-                             subject=name, value=value)
+            right = self._right(name, value, kinds, given)
+            raise UsageError(f"{self.call}: {name} is {expected}, not {_shown(value, flaw)}{right}", subject=name, value=value)
         return found
+
+    def _right(self, name: str, value: object, kinds: Sequence[object], given: Sequence[object]) -> str:
+        """Return what to write instead of a value that was refused; nothing where that cannot be told."""
+        first = next(iter(self.signature.parameters.values()))
+        if name == first.name or "Table" in str(first.annotation):
+            return self._right_call([value, *given])
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return f": {name}={str(value)!r}" if is_number and {str, _PathText} & set(kinds) else ""
 
     def _right_call(self, given: Sequence[object]) -> str:
         """Return, for a call that needs a store or a table, the call that is meant."""

@@ -14,8 +14,8 @@ import pytest
 import nsightlens as nl
 from nsightlens import errors
 from nsightlens.cli import parameters
-from nsightlens.cli.output import check_ending
 from nsightlens.errors import no_store, not_a_choice, other_schema
+from nsightlens.store.outputs import check_ending
 from nsightlens.views import balance
 from tests.places import ROOT
 

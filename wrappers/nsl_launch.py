@@ -284,12 +284,14 @@ _KEYS = ("(?:api|access|account|auth|private|signing|encryption|shared|storage|s
 NAMED = ("secret|passw|passphrase|credential|authorization|sess(?:ion)?id|" + _KEYS % "[_.+-]?"
          + "|(?:pass|pwd?|sig(?:nature)?|tokens?|cookies?|auth|bearer|jwt|otp)(?:[^a-z]|$|value|read|write|prod|dev|test)"
          "|sshpass|curl|login|redis-cli|mysql|mariadb")
-SHAPED = (r"@|hf_|gh[opsu]_|github_pat_|glpat-|nvapi-|npm_|pypi-|dop_v1_|xapp-|tskey-|gsk_|r8_|sk-|k_live_|xox"
-          r"|a[ks]ia|aiza|ya29\.|eyj|private key")
+SHAPED = (r"@|hooks\.slack|webhook|api\.telegram|hf_|gh[opsu]_|github_pat_|glpat-|nvapi-|npm_|pypi-|dop_v1_|xapp-|tskey-"
+          r"|gsk_|r8_|sk-|k_live_|xox|a[ks]ia|aiza|ya29\.|eyj|private key")
 """A text without NAMED, in lower case, assigns no secret; one without SHAPED shows none by itself: nearly all names of kernels
 leave by these. They are written for every kind of regular expression."""
 _NAMED, _SHAPED = re.compile(NAMED), re.compile(SHAPED)
 INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
+ENCODED = re.compile(r"%(?:25)*(?:2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])", re.IGNORECASE)
+"""Letters, digits and -._~ in percent codes, which mean the same (RFC 3986): `%74oken=x`."""
 
 # Names, in lower case, their parts joined by _: a name names what its last part does (a password-file is a file).
 _ALWAYS = re.compile(rf"secret(?!ar)|passw|passphrase|credential|authorization|{_KEYS % '_?'}|(?:^|_)(?:jwt|otp)$|sess(?:ion)?id$"
@@ -312,9 +314,11 @@ _RANDOM = re.compile(r"(?=\D*\d)(?:[\w%+=-][\w%+/=-]{15,}|(?=[^a-z]*[a-z])(?=[^A
 
 _GAP = r"(?:\\?[\s\0])"
 """Between the words of a text: white space, a line that goes on; between the words of a command that was put together: NUL."""
+_PAIRED = r",?\s*\\*['\"]?value\\*['\"]?\s*[:=](?![:=])"
+"""Between a name and a value that are members of one thing: `name: HF_TOKEN, value: x`."""
 _NAME = re.compile(
     rf"(?P<name>[\w.+-]+)(?P<quote>\\*['\"]|%22)?[\])]?(?P<before>{_GAP}*)"
-    rf"(?P<sign>[:+?]?=(?!=)>?|:-|: ?(?:str|bytes|string|SecretStr) ?=(?!=)|:(?!:)|,|%(?:25)*3[ad]|)(?P<after>{_GAP}*)",
+    rf"(?P<sign>[:+?]?=(?!=)>?|:-|: ?(?:str|bytes|string|SecretStr) ?=(?!=)|:(?!:)|{_PAIRED}|,|%(?:25)*3[ad]|)(?P<after>{_GAP}*)",
     re.IGNORECASE)
 _SCHEME = r"(?:(?:bearer|basic|digest|token|negotiate|apikey|!!\w{1,20})(?:\\?\s)+)?"
 _CHUNK = r"(?:\\[^\0]|[^\s;&|'\"\\\0])+"
@@ -328,11 +332,18 @@ _HEADER = re.compile(rf"(?:[a-z][\w-]*(?:\\?\s)+)?{_ONE}(?:(?:[;,]|(?<=,))\s*[\w
 _TO_NUL = re.compile(rf"{_SCHEME}[^\0]*", re.IGNORECASE)
 _TO_CLOSING = {"\0": _TO_NUL, "'": re.compile(r"[^'\0]*(?=')"), '"': re.compile(r"[^\"\0]*(?=\")")}
 """The value of a name that stands right behind a quote or at the start of a word of a command: all up to the end of that."""
-_STRUCK = re.compile(r"\*{3}[,;)}\]]*")
+_STRUCK = re.compile(r"\*{3}[,;)}\]/>]*(?:<.*)?", re.DOTALL)
 _AFTER_WORD = re.compile(r"\w[^\S\n]\Z")
 _JUDGED = 100
 """So many characters of a value say whether it is a secret; one that is is struck to its end."""
-_SETTER = re.compile(r"(?:(?<![\w-])--?g?env|setenv|config[\s\0]+set|set[\s\0]+-\w+)[\s\0]+\Z")
+_SETTER = re.compile(r"(?:(?<![\w-])--?g?env|setenv|config[\s\0]+set|set[\s\0]+-\w+"
+                     r"|\b(?:default(?=[\s\0]+login)|machine[\s\0]+[^\s\0]+)(?:[\s\0]+(?:login|account)[\s\0]+[^\s\0]+)*"
+                     r")[\s\0]+\Z")
+"""What stands before a name whose value is the next word; the last are lines of a .netrc."""
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_BEHIND_OPTION = re.compile(r"\0--?\w[^\0=]*\0\Z")
+_LINE_BEGINS = re.compile(r"(?:\A|[\n\0])[^\S\n]*\Z")
+_REST_OF_LINE = re.compile(r"(?=[^\s\0\d]*\d)(?=[^\s\0]*[^\s\0\d])[^\s\0]+(?=[^\S\n]{0,20}(?:[\n\0]|\Z))")
 _CALL = re.compile(r"\w\(\s*\\*['\"]\Z")
 _NEXT_COMMAND = re.compile(r"[;&|]\s|(?<!\\)\n")
 
@@ -340,10 +351,24 @@ _PASSWORD_OPTIONS = {
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "login"), ("-p",)), "redis-cli": ("-a",),
     "curl": ("-u", "-U", "-b", "--user", "--proxy-user")}
 """A program, or a word of one (`docker login`), and the options by which it takes a password."""
+_FLAGS = re.compile(r"(?<=-)(?<!--)[#0-46aBfgGiIjJklLMnNOpqRsSvVZ]+(?=[uUb])")
+"""What may stand before an option of curl that takes one: `-sSu`."""
+
+_TAG = re.compile(
+    r"(?P<before>(?:<(?:name|key|string)>\s*(?P<key>[\w.+-]+)\s*</(?:name|key|string)>\s*)?<(?:[\w.-]+:)?(?P<tag>[\w.-]+))"
+    r"(?P<attributes>(?:\s[^<>\0]*)?)>(?:(?P<content>(?:<!\[CDATA\[)?[^<\0]*)(?=</))?")
+_NAMING = re.compile(r"\s(?:key|name|id)\s*=\s*['\"]([^'\"]*)", re.IGNORECASE)
+_VALUED = re.compile(r"(\svalue\s*=\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
+"""`<password>x</password>`, `<add value="x" key="ApiToken"/>`, `<name>password</name><value>x</value>`."""
 
 _WORD = re.compile(r"[^\s'\"\0]+")
 _URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]{0,20}:/{1,2}|(?<![:/])//)"
                   r"(?P<user>[^/@:]*:(?!\d{1,5}(?:[/?#]|$)).*@|[^/@:]+@)", re.IGNORECASE)
+_SLASH = r"(?:\\*/|%2f)"
+_HOOK = re.compile(
+    rf"((?:hooks\.slack\.com{_SLASH}(?:services|workflows|triggers)|discord(?:app)?\.com{_SLASH}api{_SLASH}(?:v\d\d?{_SLASH})?webhooks"
+    rf"|webhook\.office\.com{_SLASH}webhookb2){_SLASH}|api\.telegram\.org{_SLASH}bot)[^\s'\"<>\0]+", re.IGNORECASE)
+"""URLs that let whoever has them write: their path is the secret."""
 _USER_ALONE = ("//", *(f"{scheme}://" for scheme in ("abfs", "abfss", "wasb", "wasbs", "ssh", "git+ssh", "sftp", "rsync")))
 """Schemes in which a name alone before the @ is a container or an account."""
 _SHAPE = re.compile(
@@ -374,23 +399,25 @@ def words_struck(words: Sequence[str]) -> list[str]:
 
 
 def struck(text: str) -> str:
-    """Return a text with *** for the secrets in it. A text with a secret loses its invisible characters as well."""
-    visible = INVISIBLE.sub("", text)
+    """Return a text with *** for the secrets in it; then without invisible characters and needless percent codes as well."""
+    plain = visible = INVISIBLE.sub("", ENCODED.sub(lambda code: chr(int(code[0][-2:], 16)), text) if "%" in text else text)
     lower = visible.lower()
     is_named = _NAMED.search(lower)
     if not is_named and not _SHAPED.search(lower):
         return text
+    if is_named and "<" in visible:
+        visible = _TAG.sub(_element_struck, visible)
     shown, end = [], 0
     for begin, stop in _assigned(visible) if is_named else ():
         shown += [visible[end:begin], MARK]
         end = stop
     without = without_tokens("".join(shown) + visible[end:])
-    return text if without == visible else without
+    return text if without == plain else without
 
 
 def without_tokens(text: str) -> str:
     """Return a text with *** for what shows without a name to be a secret: for names of runs, which other names may stand in."""
-    return _SHAPE.sub(MARK, _WORD.sub(_user_struck, text) if "@" in text else text)
+    return _SHAPE.sub(MARK, _HOOK.sub(rf"\1{MARK}", _WORD.sub(_user_struck, text) if "@" in text else text))
 
 
 def hides(name: str, value: str, *, is_vague: bool = False) -> bool:
@@ -433,10 +460,11 @@ def _assigned(text: str) -> Iterator[tuple[int, int]]:
 def _password(text: str, found: re.Match[str], options: Sequence[str]) -> tuple[int, int] | None:
     """Return where the password is that an option of a program gives."""
     name, begin = found["name"], found.end()
+    name = _FLAGS.sub("", name) if "-u" in options and name[0] == "-" else name
     if name not in options:
         if name[:2] not in options:
             return None
-        begin = found.start() + 2   # mysql -pPASSWORD
+        begin = found.end("name") - len(name) + 2   # mysql -pPASSWORD
     elif text.startswith("-", begin) or found.end("name") == begin:
         return None
     value = (_TO_NUL if text[begin - 1] == "\0" else _VALUE).match(text, begin)
@@ -474,7 +502,20 @@ def _takes_next_word(text: str, found: re.Match[str]) -> bool:
         return bool(found["quote"]) and text[begin:begin + 1] in "'\"\\" and (
             name.startswith("-") or _CALL.search(text, max(start - 20, 0), start) is not None)
     return bool(found["before"]) and (name.startswith("-") or name.lower() == "bearer"
-                                      or _SETTER.search(text, max(start - 60, 0), start) is not None)
+                                      or _SETTER.search(text, max(start - 200, 0), start) is not None
+                                      or _is_variable(text, found))
+
+
+def _is_variable(text: str, found: re.Match[str]) -> bool:
+    """Return whether a name is a variable's, and the next word its value: in a command, alone in a line, or like no word."""
+    begin, start = found.end(), found.start()
+    value = _WORD.match(text, begin, begin + _JUDGED)
+    if not _VARIABLE.fullmatch(found["name"]) or not value or _VARIABLE.fullmatch(value[0]):
+        return False
+    if "\0" in found["before"]:
+        return _BEHIND_OPTION.search(text, max(start - 60, 0), start) is None
+    has_line = _LINE_BEGINS.search(text[max(start - 20, 0):start]) and _REST_OF_LINE.match(text, begin)
+    return has_line is not None or _RANDOM.fullmatch(value[0]) is not None
 
 
 def _is_secret(text: str, found: re.Match[str], opening: str, value: str, is_header: bool) -> bool:
@@ -484,6 +525,19 @@ def _is_secret(text: str, found: re.Match[str], opening: str, value: str, is_hea
     follows_word = found["after"] in ("", "\0") or _AFTER_WORD.search(text, max(found.start() - 2, 0), found.start()) is not None
     is_word = found["quote"] is None and name[0] != "-" and not is_header
     return hides(name, value, is_vague=is_word and ((sign == ":" and follows_word) or (not sign and name == "bearer")))
+
+
+def _element_struck(found: re.Match[str]) -> str:
+    """Return an element of XML without the value that is a secret by the name of it, or by a name that it holds."""
+    names = [name for name in (found["key"], found["tag"], *_NAMING.findall(found["attributes"])) if name and _strictness(name)]
+    if not names:
+        return found[0]
+    content = found["content"] or ""
+    if content.strip() and any(hides(name, content.strip()) for name in names):
+        content = MARK
+    attributes = _VALUED.sub(lambda value: f"{value[1]}{MARK}" if any(hides(name, value[2]) for name in names) else value[0],
+                             found["attributes"])
+    return f"{found['before']}{attributes}>{content}"
 
 
 def _user_struck(found: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ import click
 from nsightlens.cli import complete
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.messages import of_store, say
-from nsightlens.cli.output import PICTURES, check_ending, emit_page, output_options, store_option, views_option
+from nsightlens.cli.output import PICTURES, emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps
 from nsightlens.errors import UsageError
 from nsightlens.terminal.command import Command
@@ -131,6 +131,7 @@ def runs(
     from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
     from nsightlens.store.comparison import of_places
+    from nsightlens.store.outputs import check_ending
 
     spare_pandas()
     if output is not None and form is None:

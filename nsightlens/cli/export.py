@@ -13,7 +13,7 @@ import click
 
 from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm
-from nsightlens.cli.output import check_ending, store_option, views_option, write
+from nsightlens.cli.output import store_option, views_option, write
 from nsightlens.cli.target import Target
 from nsightlens.errors import UsageError
 from nsightlens.terminal.output import echo
@@ -92,11 +92,12 @@ def flamegraph(
     nsightlens export flamegraph -o gpu.speedscope.json
     nsightlens export flamegraph --weight host --format collapsed --rank 0 | flamegraph.pl > host.svg
     """
-    if output is not None:
-        check_ending(output, _ENDINGS[format_])
     import nsightlens as nl
     from nsightlens.perfetto.flamegraph import WEIGHTS, collapsed, speedscope, stacks
+    from nsightlens.store.outputs import check_ending
 
+    if output is not None:
+        check_ending(output, _ENDINGS[format_])
     asked = chosen({"only_tool": (), "only_family": (), "only_step": (), **filters})
     with nl.open(store, views=views) as opened:
         confirm(opened, asked)

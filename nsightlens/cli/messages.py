@@ -20,7 +20,7 @@ from nsightlens.errors import NsightlensError
 from nsightlens.terminal.colour import asked
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
-from nsightlens.terminal.printable import LAYOUT
+from nsightlens.terminal.printable import LAYOUT, printable
 from nsightlens.terminal.quoting import Verbatim, shell_line
 from nsightlens.terminal.text import parts, written
 from nsightlens.terminal.wrapping import printable_text, wrapped
@@ -206,7 +206,10 @@ def _formatter(pattern: str) -> logging.Formatter:
 
     class Formatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return _without_secrets(super().format(record))
+            return _without_secrets(printable(super().format(record), LAYOUT))
+
+        def formatMessage(self, record: logging.LogRecord) -> str:
+            return printable(super().formatMessage(record))   # one line: a name makes no further ones
 
     return Formatter(pattern)
 

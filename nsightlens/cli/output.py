@@ -179,13 +179,6 @@ def write(texts: Iterable[str], output: Path | None) -> None:
         raise NsightlensError(f"{output}: cannot be written ({exc.strerror})") from exc
 
 
-def check_ending(output: Path, endings: Sequence[str]) -> None:
-    """Raise UsageError for a file whose extension is none of `endings` ('.png', …)."""
-    if output.suffix.lower() not in endings:
-        listed = endings[0] if len(endings) == 1 else f"{', '.join(endings[:-1])} or {endings[-1]}"
-        raise UsageError(f"{output}: unknown extension; use {listed}", subject="format", value=output.suffix, choices=endings)
-
-
 def format_of(output: Path | None) -> str:
     """Return the format that a file's extension sets; without a file, a table. Raises UsageError for an unknown extension."""
     ending = "" if output is None else output.suffix.lower()

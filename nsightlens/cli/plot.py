@@ -14,7 +14,7 @@ from nsightlens.cli import parameters
 from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import plot_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.output import PICTURES, check_ending, store_option, views_option
+from nsightlens.cli.output import PICTURES, store_option, views_option
 from nsightlens.cli.picture import picture_options
 from nsightlens.cli.target import Target
 from nsightlens.errors import UsageError
@@ -53,6 +53,7 @@ def command(
     nsightlens plot top_kernels --top 10 --tool nsys --size 10 4 -o top.pdf
     """
     import nsightlens as nl
+    from nsightlens.store.outputs import check_ending
 
     plots = nl.plots.PLOTS
     if name is None:

@@ -68,7 +68,7 @@ class _Lines:
         if ends or now - self._said >= _EVERY_SECONDS:
             self._said = now
             text = step.label if ends else _how_far(step, now - self._began)
-            echo(f"[{step.done}/{step.total}] {text}", err=True)
+            echo(f"[{step.done}/{step.total}] {printable(text)}", err=True)
 
 
 def said(step: Progress, seconds: float) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from nsightlens.cli.complete import of_store
-from nsightlens.cli.output import check_ending, store_option, views_option
+from nsightlens.cli.output import store_option, views_option
 from nsightlens.cli.progress import steps
 from nsightlens.cli.target import Target
 from nsightlens.terminal.output import echo
@@ -42,8 +42,10 @@ def command(run_dir: Path | None, output: Path, runs: tuple[str, ...], base: str
     """
     from nsightlens.cli.captures import opened
     from nsightlens.html_report import report
+    from nsightlens.html_report.report import ENDINGS
+    from nsightlens.store.outputs import check_ending
 
-    check_ending(output, (".html", ".htm"))
+    check_ending(output, ENDINGS)
     with ExitStack() as stack:
         store_read = opened([run_dir] if run_dir else [], store, views, stack)
         begin = stack.enter_context(steps("writing the report"))

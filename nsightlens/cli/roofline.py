@@ -15,7 +15,7 @@ from nsightlens.cli.complete import of_store
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.messages import say
-from nsightlens.cli.output import PICTURES, check_ending, emit, format_options, store_option, views_option
+from nsightlens.cli.output import PICTURES, emit, format_options, store_option, views_option
 from nsightlens.cli.picture import picture_options
 from nsightlens.cli.target import Target
 from nsightlens.errors import NsightlensError, UsageError
@@ -167,6 +167,8 @@ def _first(points: pa.Table, asked: Sequence[str]) -> tuple[str, ...]:
 
 def _check_ending(output: Path | None, points: Path | None) -> None:
     """Raise UsageError for an extension that cannot be written."""
+    from nsightlens.store.outputs import check_ending
+
     for path, endings in ((output, PICTURES), (points, (".csv", ".json", ".parquet"))):
         if path is not None:
             check_ending(path, endings)

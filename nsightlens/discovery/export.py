@@ -115,7 +115,7 @@ def convert(report: VendorReport, path: Path, output: Path, program: str | None 
         raise ReadError(path, f"a binary {report.tool} report, and {where} here",
                         advice(report, path), "needs_export")
     output.parent.mkdir(exist_ok=True)
-    part = output.with_name(f".{os.getpid()}.{output.name}")
+    part = output.with_name(f".{os.urandom(8).hex()}.{output.name}")
     try:
         with on_disk([path]) as (here,):
             _run(report, here, part, program)
@@ -145,9 +145,9 @@ def _unpack(path: Path, output: Path) -> Path:
     Raises ReadError where it cannot be written.
     """
     output.parent.mkdir(exist_ok=True)
-    part = output.with_name(f".{os.getpid()}.{output.name}")
+    part = output.with_name(f".{os.urandom(8).hex()}.{output.name}")
     try:
-        with (path.open("rb") as file, gzip.GzipFile(fileobj=file) as packed_file, part.open("wb") as unpacked,
+        with (path.open("rb") as file, gzip.GzipFile(fileobj=file) as packed_file, part.open("xb") as unpacked,
               suppress(EOFError, gzip.BadGzipFile, zlib.error)):
             left, is_first = most_unpacked(path), True
             while block := packed_file.read(min(_BLOCK, left)):

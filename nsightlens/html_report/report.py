@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +15,13 @@ from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, comparison
 from nsightlens.public_calls import gated
 from nsightlens.store.comparison import of_runs
-from nsightlens.store.outputs import confirm
+from nsightlens.store.outputs import check_ending, whole
 from nsightlens.views.registry import unknown
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
+ENDINGS = (".html", ".htm")
 _FIRST_PART = 200_000  # bytes kept for the template and the static first part
 
 
@@ -41,17 +41,14 @@ class Report:
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all, and return its path.
 
-        Raises UsageError for a capture or a file of a store, OSError where it cannot be written.
+        Raises UsageError for a name that ends in neither .html nor .htm, a capture or a file of a store, NsightlensError where it
+        cannot be written.
         """
-        confirm(Path(path))
-        target = Path(path).resolve()   # of a link: the file that it leads to
-        draft = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            draft.write_text(self.html, encoding="utf-8")
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
-        return Path(path)
+        target = Path(path)
+        check_ending(target, ENDINGS)
+        with whole(target) as file:
+            file.write(self.html.encode())
+        return target
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, as notebooks show it."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nsightlens.errors import UsageError
 from nsightlens.perfetto.events import Counts, Writer, process_names
 from nsightlens.perfetto.executions import Execution, Process, find
-from nsightlens.perfetto.files import TraceFile, check_name
+from nsightlens.perfetto.files import check_name, trace_file
 from nsightlens.perfetto.reading import GPU, HOST, contexts, rows
 from nsightlens.perfetto.tracks import Tracks
 
@@ -59,7 +59,7 @@ def export(
     counts = Counts()
     # A thread with the number of its process would be drawn as its main thread.
     first = 1 + sum(len(execution.processes) for execution in executions)
-    with TraceFile(target, [_described(execution) for execution in executions]) as file:
+    with trace_file(target, [_described(execution) for execution in executions]) as file:
         for number, execution, process in _numbered(executions):
             file.write(process_names(number, execution, process))
             tracks = Tracks(contexts(store, process.process_id), first)

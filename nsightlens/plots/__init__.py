@@ -14,7 +14,6 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.plots.distributed_overview import distributed_overview
 from nsightlens.plots.kernel_type_breakdown import kernel_type_breakdown
 from nsightlens.plots.memory_curve import memory_curve
@@ -27,7 +26,7 @@ from nsightlens.plots.step_timeline import step_timeline
 from nsightlens.plots.temporal_breakdown import temporal_breakdown
 from nsightlens.plots.top_kernels import top_kernels
 from nsightlens.public_calls import gated
-from nsightlens.store.outputs import confirm
+from nsightlens.store.outputs import check_ending, whole
 
 __all__ = [
     "FORMATS",
@@ -73,19 +72,13 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
     Raises UsageError for another ending, a capture or a file of a store, and NsightlensError where the file cannot be written.
     """
     target = Path(path)
-    if target.suffix.lower().lstrip(".") not in FORMATS:
-        raise UsageError(f"{target}: a figure is written as {', '.join('.' + f for f in FORMATS)}", subject="format",
-                         value=target.suffix, choices=FORMATS)
-    confirm(target)
+    check_ending(target, [f".{form}" for form in FORMATS])
     # A fixed salt and no date: the same figure gives the same file.
     settings: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "nsightlens"}
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
-    try:
-        with matplotlib.rc_context(settings), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")
-            figure.savefig(target, dpi=dpi, metadata=metadata)
-    except OSError as exc:
-        raise NsightlensError(f"{target}: cannot be written ({exc.strerror})") from exc
+    with whole(target) as file, matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(file, format=target.suffix.lower()[1:], dpi=dpi, metadata=metadata)
     return target
 
 

@@ -19,6 +19,8 @@ _OF_FILES = {"attach", "copy", "export", "import", "install", "load"}
 _FENCED = "disabled by configuration"
 _ALLOW_FILES = "to let the statement touch other files: allow_files(), or --allow-files"
 
+_SPILL = os.urandom(8).hex()
+
 
 def raise_fence(
     connection: duckdb.DuckDBPyConnection, files: Iterable[Path] | None, spill: Path | None = None, *, is_locked: bool = True,
@@ -39,9 +41,12 @@ def raise_fence(
 
 
 def _spill_folder() -> str:
-    """Return a folder of this process, or "" (nothing spills) where no folder for temporary files can be written."""
+    """Return a folder of this process, or "" (nothing spills) where no folder for temporary files can be written.
+
+    Others write into the folder for temporary files as well: they can't guess the name, and have put nothing under it.
+    """
     try:
-        return str(Path(tempfile.gettempdir()) / f"nsightlens-spill-{os.getpid()}")
+        return str(Path(tempfile.gettempdir()) / f"nsightlens-spill-{os.getpid()}-{_SPILL}")
     except FileNotFoundError:
         return ""
 

@@ -18,6 +18,7 @@ from nsightlens.terminal.quoting import Verbatim, quoted
 OLDER = "nsightlens.schema-{}.duckdb"
 """Name of the catalog of an older schema that a rebuild leaves, where not all of its captures could be read again."""
 _OLDER = re.compile(r"nsightlens\.schema-\d+\.duckdb")
+_FOLDERS = ("converted", "parts", "staging", lock.FOLDER)
 _OF_LOCK = re.compile(rf"{lock.FOLDER}|\.{lock.FOLDER}\.[0-9a-f]{{16}}")
 
 
@@ -25,8 +26,12 @@ def confirm(path: Path) -> None:
     """Raise StoreError unless a store may be written at `path`.
 
     It may where there is one: a folder with a catalog of ours, or with the mark of a first ingest that was killed. And where
-    there is nothing: no folder yet, or one without entries.
+    there is nothing: no folder yet, or one without entries. Not among the files of another store.
     """
+    around = store_around(path.resolve())
+    if around:
+        raise StoreError(f"{path}: in a folder of the store {around}, where only its own files are", path,
+                         ("Choose one that is new: ", Verbatim(f"--store {quoted(around.with_name(around.name + '-2'))}")))
     try:
         names = os.listdir(path)
     except FileNotFoundError:
@@ -44,6 +49,12 @@ def confirm(path: Path) -> None:
     elif others or lock.FILE in names:
         raise StoreError(f"{path}: not a store, and not empty: a store takes a folder of its own", path,
                          ("Choose one that is new: ", Verbatim(f"--store {quoted(path / 'nsightlens-store')}")))
+
+
+def store_around(path: Path) -> Path | None:
+    """Return the store in one of whose own folders a path lies: what is there, other engines read as a part of it."""
+    store = next((folder for folder in path.parents if (folder / CATALOG).exists()), None)
+    return store if store and path.relative_to(store).parts[0] in _FOLDERS else None
 
 
 def _is_of_lock(path: Path) -> bool:

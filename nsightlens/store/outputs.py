@@ -1,16 +1,21 @@
-"""Where a result may be written: not to a file of a store, and not to a capture."""
+"""Where a result may be written: not to a file of a store, and not to a capture. And how one is that is whole or not there."""
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from nsightlens.discovery.files import look_at
-from nsightlens.errors import UsageError
+from nsightlens.errors import NsightlensError, UsageError
+from nsightlens.store.ground import store_around
 from nsightlens.store.remote import CATALOG
 
 _OUTPUTS = (".csv", ".html", ".json", ".gz", ".log", ".pdf", ".png", ".svg", ".txt")
 """Endings that no file of a store has."""
-_FOLDERS = ("converted", "parts", "staging")
 _DATABASES = {"SQLite": (0, b"SQLite format 3\0"), "DuckDB": (8, b"DUCK")}
 """Where a database has the bytes that say what it is; nobody writes one here."""
 
@@ -21,18 +26,55 @@ def confirm(path: Path, option: str = "path") -> None:
     option: what names another file.
     """
     real = path.resolve()
-    why = _among_parts(real)
+    store = store_around(real)
+    why = f"in a folder of the store {store}, where only its own files are" if store else None
     if real.is_file():
         why = why or _of_store(real) or _of_links(real) or _of_database(real) or _of_capture(real)
     if why:
         raise UsageError(f"{path}: {why}; give {option} another", subject=option, value=str(path))
 
 
-def _among_parts(path: Path) -> str | None:
-    """Return why nothing is written there: what lies among the parts is read as one of them by other engines."""
-    store = next((folder for folder in path.parents if (folder / CATALOG).exists()), None)
-    is_inside = store is not None and path.relative_to(store).parts[0] in _FOLDERS
-    return f"in a folder of the store {store}, where only its own files are" if is_inside else None
+def check_ending(path: Path, endings: Sequence[str]) -> None:
+    """Raise UsageError for a file whose extension is none of `endings` ('.png', …)."""
+    if path.suffix.lower() not in endings:
+        listed = endings[0] if len(endings) == 1 else f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise UsageError(f"{path}: unknown extension; use {listed}", subject="format", value=path.suffix, choices=endings)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """Provide a file that is at `path`, or where a link there leads, once the block has ended without an error.
+
+    What is there before keeps its permissions; a device or a pipe is written into. Raises as `confirm`, and NsightlensError for
+    an OSError.
+    """
+    confirm(path)
+    try:
+        target = path.resolve()
+        mode = target.stat().st_mode if target.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            with target.open("wb") as opened:
+                yield opened
+            return
+        with _draft(target.parent, mode) as (draft, file):
+            yield file
+            file.close()
+            draft.replace(target)
+    except OSError as exc:
+        raise NsightlensError(f"{path}: cannot be written ({exc.strerror})") from exc
+
+
+@contextmanager
+def _draft(folder: Path, mode: int | None) -> Iterator[tuple[Path, IO[bytes]]]:
+    """Provide a new file under a name that nobody can have taken; what is left of it in the end is deleted."""
+    draft = folder / f".nsightlens-{os.urandom(8).hex()}"
+    try:
+        with draft.open("xb") as file:
+            if mode is not None:
+                draft.chmod(stat.S_IMODE(mode))
+            yield draft, file
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _of_store(path: Path) -> str | None:

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.discovery.secrets import INVISIBLE, MARK, NAMED, SHAPED, hides, struck
+from nsightlens.discovery.secrets import ENCODED, INVISIBLE, MARK, NAMED, SHAPED, hides, struck
 from nsightlens.schema import SETTINGS, Table
 
-_SUSPECT = f"{INVISIBLE.pattern}|{NAMED}|{SHAPED}"
+_SUSPECT = f"{INVISIBLE.pattern}|{ENCODED.pattern}|{NAMED}|{SHAPED}"
 
 
 def without_secrets_in_prose(batch: pa.RecordBatch, table: Table) -> pa.RecordBatch:

@@ -81,6 +81,9 @@ COMMANDS: dict[tuple[str, ...], list[str]] = {
     ("curl", "--user", "u:planted", "h"): ["curl", "--user", "***", "h"],
     ("curl", "--proxy-user", "u:planted", "-U", "u:planted"): ["curl", "--proxy-user", "***", "-U", "***"],
     ("curl", "-b", "session=planted", "h"): ["curl", "-b", "***", "h"],
+    ("curl", "-sSu", "me:planted", "h"): ["curl", "-sSu", "***", "h"],
+    ("curl", "-fsSLume:planted", "h"): ["curl", "-fsSLu***", "h"],
+    ("sh", "curl -sSu me:planted h"): ["sh", "curl -sSu *** h"],
     ("curl", "http://h?a=1&b=2", "-u", "me:planted"): ["curl", "http://h?a=1&b=2", "-u", "***"],
     ("docker", "login", "-u", "me", "-p", "planted", "h"): ["docker", "login", "-u", "me", "-p", "***", "h"],
     ("Bearer planted",): ["Bearer ***"],
@@ -104,6 +107,19 @@ COMMANDS: dict[tuple[str, ...], list[str]] = {
     ("a:--token=planted",): ["a:--token=***"],
     ("a:-token=planted",): ["a:-token=***"],
     ("x=a --token={a}planted",): ["x=a --token=***"],
+    ("HF_TOKEN", "planTed0123"): ["HF_TOKEN", "***"],
+    ("python", "DB_PASSWORD", "Planted-7"): ["python", "DB_PASSWORD", "***"],
+    ("machine", "h", "login", "u", "password", "planted"): ["machine", "h", "login", "u", "password", "***"],
+    ("echo machine h login u password planted",): ["echo machine h login u password ***"],
+    ("default", "login", "u", "password", "planted"): ["default", "login", "u", "password", "***"],
+    ("%74oken=planted",): ["token=***"],
+    ("https://h/x?a=1&%2574o%6Ben%3Dplanted",): ["https://h/x?a=1&token%3D***"],
+    ("https://hooks.slack.com/services/T0/B0/planted",): ["https://hooks.slack.com/services/***"],
+    ("--url=https://discord.com/api/v10/webhooks/1/planted", "-v"): ["--url=https://discord.com/api/v10/webhooks/***", "-v"],
+    ("https:\\/\\/discordapp.com\\/api\\/webhooks\\/1\\/planted",):
+        ["https:\\/\\/discordapp.com\\/api\\/webhooks\\/***"],
+    ("https://x.webhook.office.com/webhookb2/planted", "y"): ["https://x.webhook.office.com/webhookb2/***", "y"],
+    ("https://api.telegram.org/bot1:planted/send",): ["https://api.telegram.org/bot***"],
 }
 """The words of a command -> what is kept of them. The secret is what is called planted, or in upper case."""
 
@@ -115,7 +131,14 @@ SYNTAXES = (
     "os.environ['HF_TOKEN'] = 'SECRET'", 'setenv("HF_TOKEN", "SECRET", 1)', "x(token='SECRET', a=1)",
     "mpiexec -genv HF_TOKEN SECRET", "-env HF_TOKEN SECRET", "setenv HF_TOKEN SECRET", "ngc config set apikey SECRET",
     "token%3DSECRET", "https://h/x?a=1&sig=SECRET", "https://h/x?token=SECRET&a=1", "curl -u me:SECRET",
-    "curl --user me:SECRET h", "curl -b session=SECRET", "mysql -pSECRET db", "docker login -u me -p SECRET", "--jwt SECRET",
+    "curl --user me:SECRET h", "curl -b session=SECRET", "curl -sSu me:SECRET h", "mysql -pSECRET db",
+    "docker login -u me -p SECRET", "--jwt SECRET",
+    "machine h login u password SECRET", "machine h\n  login u\n  password SECRET", "%74oken=SECRET", "to%6ben%3DSECRET",
+    "https://hooks.slack.com/services/SECRET", "https://discord.com/api/webhooks/SECRET", "<password>SECRET</password>",
+    '<a:token type="x">SECRET</a:token>', '<add key="ApiToken" value="SECRET"/>', "<add value='SECRET' key='ApiToken'/>",
+    "<entry key='db.password'>SECRET</entry>", "<name>password</name>\n<value>SECRET</value>",
+    "<key>ApiToken</key><string>SECRET</string>", "<password><![CDATA[SECRET]]></password>", "name: HF_TOKEN\n  value: SECRET",
+    '{"name": "HF_TOKEN", "value": "SECRET"}', "setenv A_TOKEN SECRET",
     "--otp=SECRET", "JSESSIONID=SECRET", "--dbpass=SECRET", "--passphrase SECRET", "--to\u200bken SECRET", "password: SECRET",
 )
 """Ways to assign a secret, with SECRET for it."""
@@ -128,6 +151,7 @@ TEXTS = (
     "Authorization:Bearer\\ planted", "--token = planted", "--to\u200bken planted", 'setenv("HF_TOKEN","planted",1)',
     "'HF_TOKEN=a planted'", 'Authorization: Digest a="x", response="planted"', "invalid token: planTed0123",
     "set -x HF_TOKEN planted",
+    "A 1\nHF_TOKEN Planted7\nB 2", "DB_PASSWORD planted!7", "it saw HF_TOKEN plantedQ7x9-Lk2 there", "<token>a planted b</token>",
     "key='--token=planted'", "TOKEN='pla'\"nted-planted\"", "https://h/x\n--password planted", "token: planted",
     *(syntax.replace("SECRET", "plantedQ7x9-Lk2") for syntax in SYNTAXES if syntax.count('"') % 2 == 0),
 )
@@ -148,6 +172,10 @@ HARMLESS = [
     "sorted(x, key=len)", "cudaFuncSetAttribute(key=5)", "token=tokens[i]", "['input_ids', 'token', 'labels']",
     "getenv('HF_TOKEN', '')", "std::token::x", "docker", "run", "-p", "80:80", "-u", "1000:1000", "set HF_TOKEN and retry",
     "--tokenizer-path=x", "auth::Key(int)", "token == x",
+    "mpirun", "-x", "HF_TOKEN", "python", "--env", "A=b", "-e", "WANDB_API_KEY", "image", "check", "HF_TOKEN", "WANDB_API_KEY",
+    "--", "HF_TOKEN is not set", "NEXT_TOKEN sample", "MAX_TOKEN 128", "token_embedding", "tokens 128", "password_hash_kernel x1",
+    "void f<Token>(Token const*)", "std::map<int, Token>::find", "<token>5</token>", "<password></password>",
+    "<tokens>128</tokens>", "100%25", "%41=b", "a%20b", "machine learning", "https://hooks.slack.com/services", "https://discord.com/channels/1/2",
 ]
 
 
@@ -156,6 +184,7 @@ HOSTILE = (
     "x token: [", 'x token: "', "eyJaaaaaaaa-", "sk-", "a@", "@a://b:", "token=bearer ", "token\\", "token%3D",
     "cookie: a=b, ", "'token=", '\\"token\\":', "mysql -p", "curl -u", "password='", "password(", "authorization: a",
     "token=f(", "\x00", "\u200b", "set -x ", "f('token',", "://@", "http://a:1/", "x token: {", "a?sig=", "pass:", "token=a'",
-    'password="\\',
+    'password="\\', "<token>", "<token ", "<a></a>token", "<name>token</name>", "<name>", "</", "<![CDATA[", "machine a login ",
+    "%74", "%25", "hooks.slack.com/services/", "token value", "token ,", "A_TOKEN ", "A_TOKEN a1 ", "token\\\\",
 )
 """What a pattern that goes over a text again for each of its repeats would take hours for."""

@@ -79,3 +79,13 @@ def test_no_more_is_unpacked_than_the_header_states(tmp_path: Path) -> None:
     header = PACKED_SQLITE.magic + (4096).to_bytes(2, "big") + bytes(10) + (512).to_bytes(4, "big")
     (tmp_path / "a.sqlite.gz").write_bytes(gzip.compress(header + bytes(3 << 20)))
     assert convert(PACKED_SQLITE, tmp_path / "a.sqlite.gz", tmp_path / "a.sqlite").stat().st_size == 512 * 4096
+
+
+def test_a_link_beside_an_export_is_not_written_through(tmp_path: Path) -> None:
+    """A name that can be guessed can be taken, where a group writes into one folder."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / f".{os.getpid()}.a.sqlite").symlink_to(victim)
+    (tmp_path / "a.sqlite.gz").write_bytes(gzip.compress(PACKED_SQLITE.magic + bytes(100)))
+    made = convert(PACKED_SQLITE, tmp_path / "a.sqlite.gz", tmp_path / "a.sqlite")
+    assert victim.read_text() == "mine" and made.is_file() and not made.is_symlink()

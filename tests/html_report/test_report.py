@@ -17,7 +17,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.errors import UsageError
 from nsightlens.html_report import assets, contents, timeline
-from nsightlens.html_report.report import Report, report
+from nsightlens.html_report.report import report
 from tests.captures import kineto, ncu
 from tests.cli.command_line import run
 from tests.html_report.test_packing import unpack
@@ -106,18 +106,6 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert all(re.fullmatch(r'<script( type="(text/plain|application/json)" id="[\w-]+")?>', one) for one in scripts)
     assert scripts.count("<script>") == 1 and "<img" not in page and "\u202e" not in page and "<b>&" not in page
     assert set(PAYLOADS) <= set(unpack(packed(page, "kernel_summary"))["name"])
-
-
-def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(path: Path, text: str, **_: Any) -> None:
-        path.write_bytes(text.encode()[:5])
-        raise KeyboardInterrupt
-
-    Report("a page", ()).save(tmp_path / "r.html")
-    monkeypatch.setattr(Path, "write_text", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        Report("another page", ()).save(tmp_path / "r.html")
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("r.html", "a page")]
 
 
 @pytest.mark.long

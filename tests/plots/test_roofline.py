@@ -294,7 +294,7 @@ def test_texts_stay_texts_in_vector_files(tmp_path: Path) -> None:
 
 
 def test_wrong_ending_and_missing_folder_are_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=re.escape(".png, .svg, .pdf")):
+    with pytest.raises(UsageError, match=re.escape(".png, .svg or .pdf")):
         plots.save(draw(row()), tmp_path / "a.bmp")
     with pytest.raises(NsightlensError, match="cannot be written"):
         plots.save(draw(row()), tmp_path / "none" / "a.png")

@@ -121,6 +121,20 @@ def test_new_empty_and_earlier_stores_are_taken(small: Path, tmp_path: Path, lef
     assert (place / lock.FILE).read_bytes() == lock.MARK
 
 
+@pytest.mark.parametrize("place", ["parts/x", "parts/kernels/run=base", "converted", "staging/a/b", "link/x"])
+def test_a_store_is_made_in_no_folder_of_another(small: Path, tmp_path: Path, place: str) -> None:
+    """What lies below parts/ is read as a part by every other engine."""
+    store = tmp_path / "store"
+    shutil.copytree(small, store)
+    (tmp_path / "link").symlink_to(store / "parts")
+    target = tmp_path / place if place.startswith("link") else store / place
+    before = tree(tmp_path)
+    kineto(tmp_path.parent / f"{tmp_path.name}-run" / "a.json")
+    done = run("ingest", tmp_path.parent / f"{tmp_path.name}-run", "--store", target)
+    assert done.returncode == 1 and f"in a folder of the store {store}, where only its own files are" in done.stderr
+    assert f"--store {store}-2" in done.stderr and tree(tmp_path) == before
+
+
 # -- a store with files of others in it ----------------------------------------------------------------------------------
 
 

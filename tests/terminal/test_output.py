@@ -137,3 +137,15 @@ def test_a_real_terminal(hostile: Path, tmp_path: Path) -> None:
     capture = kineto(tmp_path / RUN / f"{RUN}.json", [(NAME, 1000.0, 10.0)])
     printed = in_terminal("ingest", str(capture), "--store", str(tmp_path / "store"))
     assert "\x1b]0;" not in printed and "\x1b[31mred" not in printed and "\x9b" not in printed and "\u202e" not in printed
+
+
+def test_names_of_files_steer_neither_lines_of_progress_nor_a_log(tmp_path: Path) -> None:
+    """Lines of progress go into a pipe, and from there, through tee or tail -f, to a terminal; a log has a line per message."""
+    name = RUN.replace("/", "")
+    kineto(tmp_path / "job" / f"{name}.json")
+    done = run("--log-file", tmp_path / "log", "ingest", tmp_path / "job", "--store", tmp_path / "store")
+    log = (tmp_path / "log").read_text(encoding="utf-8")
+    assert done.returncode == 0 and f"[1/1] {printable(name)}" in done.stderr
+    for text in (done.stderr, log):
+        assert all(character.isprintable() or character == "\n" for character in text)
+        assert not [line for line in text.splitlines() if line.startswith("rm -rf")]
