@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ Row = dict[str, Any]
 Gpus = Mapping[tuple[str, str], str]
 
 _P = ParamSpec("_P")
+_Figure = TypeVar("_Figure", bound=Figure)
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BYTES = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "bytes"))
 MOST_PANELS = 16
@@ -87,12 +88,12 @@ def _wrap(figure: Figure) -> None:
         text.set_text("\n".join(wrap(text.get_text(), max(_SHORTEST, letters))))
 
 
-def of_rows(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
+def of_rows(draw: Callable[_P, _Figure]) -> Callable[_P, _Figure]:
     """Let a plot pass the gate, and refuse rows of another view, with the call that draws them."""
     name = draw.__name__
 
     @functools.wraps(draw)
-    def drawn(*given: _P.args, **named: _P.kwargs) -> Figure:
+    def drawn(*given: _P.args, **named: _P.kwargs) -> _Figure:
         try:
             return draw(*given, **named)
         except KeyError as exc:
