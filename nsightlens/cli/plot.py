@@ -23,6 +23,7 @@ from nsightlens.terminal.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
     from nsightlens.store.store import Store
 
@@ -91,7 +92,7 @@ def save(store: Store, view: str, asked: Mapping[str, Any], output: Path, size: 
     if "only_tool" not in asked:
         table = of_best_tool(table)
     if view == "roofline":
-        figure = nl.plots.roofline(table, size=size, title=title and printable(title))
+        figure: Figure = nl.plots.roofline(table, size=size, title=title and printable(title))
     else:
         figure = nl.plots.PLOTS[view](table, gpus=gpus_of(store))
         if size:
