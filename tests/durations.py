@@ -1,7 +1,7 @@
 """Writes tests/slow.txt, the tests that take over a second of CPU: `make durations`. As a plugin of pytest, it measures them.
 
-What several tests share (a store made once, say) is counted in equal parts: so no test is quick because another one, which is slow,
-has made what it reads.
+What several tests share (a store made once, say) is counted in equal parts: so none is quick because another one, which is slow, has
+made what it reads.
 """
 
 from __future__ import annotations
