@@ -74,7 +74,7 @@ demo: $(VENV)/.core
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not captures and not long and not slow"
 
-## Tests that take over a second of CPU each, listed in tests/slow.txt.
+## Tests that take over half a second of CPU each, listed in tests/slow.txt.
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not captures and not long"
 

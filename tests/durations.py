@@ -1,7 +1,7 @@
-"""Writes tests/slow.txt, the tests that take over a second of CPU: `make durations`. As a plugin of pytest, it measures them.
+"""Writes tests/slow.txt, the tests that take over half a second of CPU: `make durations`. As a plugin of pytest it measures them.
 
-What several tests share (a store made once, say) is counted in equal parts: so none is quick because another one, which is slow, has
-made what it reads.
+What several tests share (a store made once, say) is counted in equal parts: so none is quick because another one, which is slow,
+has made what it reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 
 from tests.conftest import SLOW
 
-LIMIT_SECONDS = 1.0
+LIMIT_SECONDS = 0.5
 _FOLDER = "NSIGHTLENS_TEST_DURATIONS"
 _shared_seconds = 0.0
 
