@@ -74,7 +74,7 @@ demo: $(VENV)/.core
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not captures and not long and not slow"
 
-## Tests that take over a second of CPU each, listed in tests/slow.txt.
+## Tests that take over half a second of CPU each, listed in tests/slow.txt.
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not captures and not long"
 
@@ -132,7 +132,7 @@ new-view: $(VENV)/.test
 
 ## The tests of one view, and of the pages that show it: make test-view NAME=slow_copies.
 test-view: $(VENV)/.test
-	$(BIN)/python -m pytest tests/views tests/test_limits.py -k "$(NAME) or test_limits or page_of_views"
+	$(BIN)/python -m pytest tests/views tests/test_limits.py -k "$(NAME) or test_headers or public_view_has_a_test or test_limits or page_of_views"
 
 ## All tests but those of real captures under the lowest versions that pyproject.toml allows, in a venv of their own.
 test-lowest: $(LOWEST_VENV)/.lowest

@@ -40,15 +40,21 @@ def catalog(**tables: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+class _Asked:
+    """A catalog that stays as it is: like a store, it has what several analyses stand on computed once (analyses.once)."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._shared = SharedViews(connection, {})
+
+    def ask(self, query: str, values: Sequence[object]) -> pa.Table:
+        self._shared.compute(query)
+        return self._connection.sql(query, params=list(values) or None).to_arrow_table()
+
+
 def asking(connection: duckdb.DuckDBPyConnection) -> Ask:
     """Return what answers the queries of an analysis from a catalog that stays as it is, as a small store does."""
-    shared = SharedViews(connection, {})
-
-    def ask(query: str, values: Sequence[object]) -> pa.Table:
-        shared.compute(query)
-        return connection.sql(query, params=list(values) or None).to_arrow_table()
-
-    return ask
+    return _Asked(connection).ask
 
 
 @lru_cache(maxsize=1)

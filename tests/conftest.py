@@ -18,7 +18,7 @@ from tests.places import OWN_CACHE, ROOT
 Shared = Callable[[str, Callable[[Path], object]], Path]
 """(name, make) -> a folder that `make` has filled. To be read only."""
 SLOW = Path(__file__).with_name("slow.txt")
-"""The tests that take over a second of CPU, an id a line; `make durations` writes it."""
+"""The tests that take over half a second of CPU, an id a line; `make durations` writes it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,11 +6,10 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
-
-import pytest
 
 from nsightlens.cli import COMMANDS
 from tests.captures import kineto
@@ -35,10 +34,16 @@ def _room(path: Path) -> str:
     return "" if parts == ("__init__",) else parts[0]
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def _imports(path: Path) -> set[str]:
     """Return the modules of ours that a module imports, wherever in it and also by a string: dotted, without `nsightlens.`."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "nsightlens":
             found |= {_module(f"{node.module}.{alias.name}") for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -76,13 +81,13 @@ def _place(module: str) -> int:
     return ROOMS.index(room)
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_room_imports_only_to_its_left(path: Path) -> None:
-    here = _name(path)
-    later = {other for other in _imports(path) if other.split(".")[0] != here.split(".")[0] and _place(other) >= _place(here)}
-    assert not later, (
-        f"nsightlens/{path.relative_to(PACKAGE)} imports {later}, to its right in ROOMS (tests/test_architecture.py): "
-        "pass the value in as an argument, or move the function to the room that both may import")
+def test_a_room_imports_only_to_its_left() -> None:
+    for path in _modules():
+        here = _name(path)
+        later = {other for other in _imports(path) if other.split(".")[0] != here.split(".")[0] and _place(other) >= _place(here)}
+        assert not later, (
+            f"nsightlens/{path.relative_to(PACKAGE)} imports {later}, to its right in ROOMS (tests/test_architecture.py): "
+            "pass the value in as an argument, or move the function to the room that both may import")
 
 
 def test_every_room_exists() -> None:
@@ -152,17 +157,21 @@ def test_the_table_of_rooms_is_whole() -> None:
 PRINTS = {"print", "click.echo", "click.secho", "sys.stdout.write", "sys.stderr.write", "traceback.print_exception"}
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_one_function_prints(path: Path) -> None:
-    if path == PACKAGE / "terminal" / "output.py":
-        return
-    body = [n for n in ast.parse(path.read_text()).body if not _is_main_guard(n)]
-    calls = [n for top in body for n in ast.walk(top) if isinstance(n, ast.Call)]
-    lines = [c.lineno for c in calls if ast.unparse(c.func) in PRINTS or ast.unparse(c) == "exc.show()"]
-    assert not lines, (f"{path.relative_to(ROOT)}, lines {lines}: a name could steer the terminal. In nsightlens/cli print with "
-                       "terminal.output.echo; elsewhere return the text, or raise an error")
-    echoes = _room(path) not in ("cli", "pages") and "terminal.output" in _imports(path)
-    assert not echoes, f"{path.relative_to(ROOT)}: only cli, and pages for it, print; return the text, or raise an error"
+def test_one_function_prints() -> None:
+    for path in set(_modules()) - {PACKAGE / "terminal" / "output.py"}:
+        body = [n for n in _tree(path).body if not _is_main_guard(n)]
+        calls = [n for top in body for n in ast.walk(top) if isinstance(n, ast.Call)]
+        lines = [c.lineno for c in calls if _is_print(c)]
+        assert not lines, (
+            f"{path.relative_to(ROOT)}, lines {lines}: a name could steer the terminal. In nsightlens/cli print with "
+            "terminal.output.echo; elsewhere return the text, or raise an error")
+        echoes = _room(path) not in ("cli", "pages") and "terminal.output" in _imports(path)
+        assert not echoes, f"{path.relative_to(ROOT)}: only cli, and pages for it, print; return the text, or raise an error"
+
+
+def _is_print(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    return name in PRINTS or (name == "exc.show" and not call.args and not call.keywords)
 
 
 HAND_MADE = re.compile(
@@ -175,19 +184,17 @@ HAND_MADE = re.compile(
 QUOTES = {"shlex.quote", "shlex.join"}
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_one_place_makes_commands(path: Path) -> None:
-    if path.parent == PACKAGE / "terminal":
-        return
-    tree = ast.parse(path.read_text())
-    quotes = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n) in QUOTES]
-    by_hand = [text.lineno for text in ast.walk(tree) if isinstance(text, ast.JoinedStr)
-               for part, value in pairwise(text.values)
-               if isinstance(part, ast.Constant) and HAND_MADE.search(str(part.value)) and isinstance(value, ast.FormattedValue)
-               and not _is_command(value.value)]
-    assert not quotes + by_hand, (
-        f"{path.relative_to(ROOT)}, lines {sorted(quotes + by_hand)}: make a command that is shown with "
-        "terminal.command.Command, terminal.quoting.shell_line or quoted: names in it may hold anything")
+def test_one_place_makes_commands() -> None:
+    for path in (path for path in _modules() if path.parent != PACKAGE / "terminal"):
+        nodes = list(ast.walk(_tree(path)))
+        quotes = [n.lineno for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n) in QUOTES]
+        by_hand = [text.lineno for text in nodes if isinstance(text, ast.JoinedStr)
+                   for part, value in pairwise(text.values)
+                   if isinstance(part, ast.Constant) and HAND_MADE.search(str(part.value))
+                   and isinstance(value, ast.FormattedValue) and not _is_command(value.value)]
+        assert not quotes + by_hand, (
+            f"{path.relative_to(ROOT)}, lines {sorted(quotes + by_hand)}: make a command that is shown with "
+            "terminal.command.Command, terminal.quoting.shell_line or quoted: names in it may hold anything")
 
 
 def _is_command(value: ast.expr) -> bool:

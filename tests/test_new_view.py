@@ -26,7 +26,7 @@ def _python(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def _tests_of_the_view(folder: Path) -> tuple[int, str]:
-    chosen = "view_of_the_test or every_view_has_its_row or page_of_views"
+    chosen = "view_of_the_test or test_headers or public_view_has_a_test or every_view_has_its_row or page_of_views"
     return _python(folder, "-m", "pytest", "tests/views/test_registry.py", "tests/test_limits.py", "-k", chosen)
 
 

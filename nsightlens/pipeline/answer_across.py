@@ -33,9 +33,7 @@ VIEWS: Mapping[str, Mapping[str, Any]] = dict.fromkeys((
 TOTALS = (("distributed_overview", ("run", "tool", "process_id"), "synchronizing_ns", "sum"),)
 """Totals over views of scope run that the pages ask: view, by which columns, of which column, how."""
 _EVENTS = """
-SELECT count(DISTINCT profile_id), coalesce(sum(row_count), 0),
-    coalesce(sum(row_count) FILTER (profile_id IN (SELECT unnest($1))), 0)
-FROM catalog._parts WHERE table_name IN (SELECT unnest($2))
+SELECT count(DISTINCT profile_id), coalesce(sum(row_count), 0) FROM catalog._parts WHERE table_name IN (SELECT unnest(?))
 """
 INTERRUPTED = "the captures are in the store, without its answers across ranks"
 
@@ -84,9 +82,11 @@ def _is_worth_it(writing: Writing, change: Change, wanted: bool | None) -> bool:
     """Return whether to answer: where nobody asked for it, if most events are new. So one rank more costs no more than itself."""
     if wanted is False or isinstance(writing.store, RemotePath) or not (change.added or wanted):
         return False
+    new = sum(rows.get(table, 0) for *_, rows in change.added for table in answers.EVENTS)
+    if not wanted and 2 * new < answers.WORTH_IT:
+        return False
     with closing(door.attach(writing.path / CATALOG)) as connection:
-        fresh = [name for name, *_ in change.added]
-        ((profiles, every, new),) = connection.execute(_EVENTS, [fresh, answers.EVENTS]).fetchall()
+        ((profiles, every),) = connection.execute(_EVENTS, [answers.EVENTS]).fetchall()
         is_large = every >= answers.WORTH_IT and 2 * new >= every
         return profiles > 1 and (wanted or is_large) and not across.are_kept(connection)
 

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -161,28 +162,39 @@ def test_the_forward_thread_is_that_which_shares_most_numbers(tmp_path: Path, ot
     assert found == [(expected,)] * 2
 
 
-@pytest.mark.parametrize(("names", "phase"), [
+PHASES_BY_NAME = [
     (["Optimizer.step#SGD.step"], "optimizer"), (["Optimizer.zero_grad#SGD.zero_grad"], "optimizer"),
     (["## optimizer ##"], "optimizer"),
     (["## Forward ##"], "forward"), (["DistributedDataParallel.forward"], "forward"), (["my_backward_pass"], "backward"),
     (["forward_backward"], None), (["forwards"], None), (["Backwardness"], None), (["train"], None),
     (["backward", "forward"], "backward"), (["optimizer", "forward"], "forward"), (["forward", "optimizer"], "optimizer"),
     (["forward", "train"], "forward"),
-])
-def test_phases_by_name(tmp_path: Path, names: list[str], phase: str | None) -> None:
-    nested = [_note(name, n, 50 - 2 * n) for n, name in enumerate(names)]
-    store = _store(tmp_path, [*nested, _op("aten::slow_conv_backward", 10, 10), *_launch(1, 11)])
-    assert [row[2] for row in _rows(store)] == [phase]
+]
+"""Annotations around an operator, from the outermost, and the phase of its launch."""
 
 
-@pytest.mark.parametrize(("name", "phase"), [
+def test_phases_by_name(tmp_path: Path) -> None:
+    events = []
+    for at, (names, _) in zip(count(0, 100), PHASES_BY_NAME, strict=False):
+        events += [_note(name, at + n, 50 - 2 * n) for n, name in enumerate(names)]
+        events += [_op("aten::slow_conv_backward", at + 10, 10), *_launch(at + 1, at + 11)]
+    phases = [row[2] for row in _rows(_store(tmp_path, events))]
+    assert [(names, phase) for (names, _), phase in zip(PHASES_BY_NAME, phases, strict=True)] == PHASES_BY_NAME
+
+
+PHASES_BY_OPERATOR = [
     ("torch::autograd::AccumulateGrad", "backward"), ("CudnnBatchNormBackward", "backward"), ("AddmmBackward0", "backward"),
     ("autograd::engine::evaluate_function: X", "backward"), ("Optimizer.step#SGD.step", "optimizer"),
     ("aten::convolution_backward", None), ("forward", None), ("my::BackwardOp", None),
-])
-def test_phases_by_operator(tmp_path: Path, name: str, phase: str | None) -> None:
-    store = _store(tmp_path, [_op(name, 0, 10), *_launch(1, 1)])
-    assert [row[2] for row in _rows(store)] == [phase]
+]
+
+
+def test_phases_by_operator(tmp_path: Path) -> None:
+    """Each on a thread of its own: on one, a backward operator would make those before it forward."""
+    events = [event for n, (name, _) in enumerate(PHASES_BY_OPERATOR)
+              for event in (_op(name, 100 * n, 10, thread=n), *_launch(n + 1, 100 * n + 1, thread=n))]
+    phases = [row[2] for row in _rows(_store(tmp_path, events))]
+    assert [(name, phase) for (name, _), phase in zip(PHASES_BY_OPERATOR, phases, strict=True)] == PHASES_BY_OPERATOR
 
 
 def test_a_step_inside_a_step_is_an_annotation(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_a_caution_stands_in_the_picture() -> None:
     assert "Caution: this is not its performance." in texts(draw(row(warning="this is not its performance")))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_text_of_a_roof_covers_a_point(seed: int) -> None:
     chooser = np.random.default_rng(seed)
     rows = []
@@ -272,7 +272,7 @@ def test_labels_tell_series_apart() -> None:
     assert "rank 1" in series_labels([row(0), row(1, rank=1)])["c1", "fp32"]
 
 
-@pytest.mark.parametrize("name", ["$\\frac{1}{$", "a\x1b[31m\nb", "x" * 5000, "<script>&amp;</script>", "核函数", ""])
+@pytest.mark.parametrize("name", ["$\\frac{1}{$ <script>&amp;</script>", "核a\x1b[31m\nb", "x" * 5000, ""])
 def test_hostile_names_are_shown_as_they_are(name: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

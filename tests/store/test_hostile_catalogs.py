@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from itertools import cycle
 from pathlib import Path
 
@@ -77,6 +78,12 @@ def run(command: list[str], store: Path, stores: Path, out: Path) -> Result:
         return CliRunner().invoke(root, [*given, *([] if command[0] == "views" else place)], standalone_mode=False)
 
 
+@cache
+def of_honest(key: str, store: Path) -> str:
+    """Return what a command of ROWS prints of an honest store."""
+    return run(ROWS[key], store, store.parent, store.with_name("out")).output
+
+
 def check(name: str, commands: dict[str, list[str]], stores: Path, world: Path) -> None:
     store = make(name, stores, world)
     before, inside = outside(world), contents(store)
@@ -98,13 +105,12 @@ def check(name: str, commands: dict[str, list[str]], stores: Path, world: Path) 
             assert isinstance(error, NsightlensError), said
             assert error.exit_code == 1 or key in ("strange", *EMPTY.get(name, ())), said
         elif key in ROWS and not (key == "files" and name in OTHER_FILES):
-            assert done.output == run(command, base, stores, world.with_name("out")).output, said
+            assert done.output == of_honest(key, base), said
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_read_or_written_beside_a_hostile_store(name: str, stores: Path, world: Path) -> None:
-    asked = {"nothing", QUICK[name]}
-    check(name, {key: command for key, command in (ROWS | READERS | WRITERS).items() if key in asked}, stores, world)
+    check(name, {QUICK[name]: (ROWS | READERS | WRITERS)[QUICK[name]]}, stores, world)
 
 
 @pytest.mark.long

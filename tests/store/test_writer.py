@@ -187,10 +187,9 @@ def test_an_interrupt_just_after_the_rename_leaves_the_new_store(
     assert not (store / journal.FILE).exists()
 
 
-@pytest.mark.parametrize("at", [
-    "plan.read_profile", "compaction.gathered", "compaction.renewed", "catalog.renew_matches", "writer._sync"])
-@pytest.mark.parametrize("other", ["empty", "copy"])
-@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize(("at", "other", "is_new"), [
+    ("plan.read_profile", "copy", False), ("compaction.gathered", "empty", True), ("compaction.renewed", "copy", False),
+    ("catalog.renew_matches", "empty", True), ("writer._sync", "copy", True), ("writer._sync", "empty", False)])
 def test_a_folder_put_in_the_place_of_the_store_stays_as_it_is(
     run: Path, store: Path, monkeypatch: pytest.MonkeyPatch, at: str, other: str, is_new: bool,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -60,6 +60,15 @@ def one(metrics: Mapping[str, float | None], precision: str | None = "fp32", lev
     found = [row for row in rows if row["precision"] == precision]
     assert len(found) == 1, [row["precision"] for row in rows]
     return found[0]
+
+
+def apart(cases: Sequence[tuple[dict[str, Any], dict[str, Any]]], level: str | None = "dram") -> list[list[dict[str, Any]]]:
+    """Return the rows of each launch on its device, each pair a run of its own: as if asked for alone, in one question."""
+    ids = [{"run": f"run{i}", "profile_id": f"p{i}", "process_id": f"q{i}"} for i in range(len(cases))]
+    kernels = [kernel | own | {"kernel_id": i} for i, ((kernel, _), own) in enumerate(zip(cases, ids, strict=True))]
+    devices = [made | own | {"device_id": own["run"]} for (_, made), own in zip(cases, ids, strict=True)]
+    rows = ask(catalog(kernels=kernels, devices=devices), level)
+    return [[row for row in rows if row["run"] == own["run"]] for own in ids]
 
 
 def test_a_tensor_pipe_that_is_hardly_busy_is_no_proof_and_what_was_counted_is_named() -> None:
@@ -135,12 +144,13 @@ def test_elapsed_cycles_win_over_clock_times_duration() -> None:
     assert row["work_flop"] == pytest.approx(160.09 * 1000)
 
 
-@pytest.mark.parametrize("unit", ["smsp", "sm"])
-@pytest.mark.parametrize(("form", "value"), [(".sum", 50.0), (".sum.per_second", 50e6), (".sum.per_cycle_elapsed", 0.05)])
-def test_every_form_of_a_counter_gives_the_same_work(unit: str, form: str, value: float) -> None:
-    metrics = {f"{unit}__sass_thread_inst_executed_op_{op}_pred_on{form}": value for op in ("dadd", "dmul", "dfma")}
-    row = one({**metrics, **DRAM, f"{unit}__cycles_elapsed.avg.per_second": 1e9}, "fp64")
-    assert row["work_flop"] == pytest.approx(4 * 50)
+def test_every_form_of_a_counter_gives_the_same_work() -> None:
+    forms = {".sum": 50.0, ".sum.per_second": 50e6, ".sum.per_cycle_elapsed": 0.05}
+    cases = [(launch({f"{unit}__sass_thread_inst_executed_op_{op}_pred_on{form}": value for op in ("dadd", "dmul", "dfma")}
+                     | DRAM | {f"{unit}__cycles_elapsed.avg.per_second": 1e9}), device())
+             for unit in ("smsp", "sm") for form, value in forms.items()]
+    works = [row["work_flop"] for rows in apart(cases) for row in rows if row["precision"] == "fp64"]
+    assert works == pytest.approx([4 * 50] * 6)
 
 
 def test_half_precision_instructions_are_pairs_in_every_build() -> None:
@@ -162,7 +172,7 @@ def test_a_missing_instruction_makes_the_work_unknown() -> None:
     assert "fp32 add, mul not counted" in row["not_plottable_reason"] and "fadd,fmul,ffma" in row["not_plottable_reason"]
 
 
-@pytest.mark.parametrize(("counters", "expected"), [
+TENSOR_COUNTERS: list[tuple[dict[str, float | None], dict[str, float]]] = [
     ({"src_bf16_dst_fp32": 8, "src_bf16_dst_fp32_sparsity_off": 6, "src_bf16_dst_fp32_sparsity_on": 2}, {"bf16_dst_fp32": 8}),
     ({"src_bf16_dst_fp32_sparsity_off": 6, "src_bf16_dst_fp32_sparsity_on": 2},
      {"bf16_dst_fp32": 6, "bf16_dst_fp32_sparsity_on": 2}),
@@ -175,12 +185,15 @@ def test_a_missing_instruction_makes_the_work_unknown() -> None:
     ({"op_bgmma_src_int1": 5, "src_int1": None}, {"int1": 5}),
     ({"src_int8_sparsity_off": 5, "op_igmma_src_int8_sparsity_off": 5, "op_igmma_src_int8_sparsity_on": 1},
      {"int8": 5, "int8_sparsity_on": 1}),
-])
-def test_tensor_operations_are_counted_once(counters: dict[str, float | None], expected: dict[str, float]) -> None:
-    metrics = {TENSOR.format(name): value for name, value in counters.items()}
-    rows = ask(catalog(kernels=[launch({**metrics, **DRAM})]))
-    assert {row["precision"]: row["work_flop"] for row in rows} == {f"tensor_{k}": v for k, v in expected.items()}
-    assert sum(row["is_main"] for row in rows) == 1
+]
+
+
+def test_tensor_operations_are_counted_once() -> None:
+    cases = [(launch({TENSOR.format(name): value for name, value in counters.items()} | DRAM), device())
+             for counters, _ in TENSOR_COUNTERS]
+    for rows, (_, expected) in zip(apart(cases), TENSOR_COUNTERS, strict=True):
+        assert {row["precision"]: row["work_flop"] for row in rows} == {f"tensor_{k}": v for k, v in expected.items()}
+        assert sum(row["is_main"] for row in rows) == 1
 
 
 def test_tensor_roof_is_that_of_the_instructions_in_use() -> None:
@@ -209,20 +222,24 @@ def test_volta_instructions_have_512_operations_and_only_there() -> None:
     assert ampere["work_flop"] is None and "sm__ops_path_tensor_src" in ampere["not_plottable_reason"]
 
 
-@pytest.mark.parametrize(("name", "family", "active_pct", "precision"), [
+HARDLY_ACTIVE: list[tuple[str, str, float, str]] = [
     ("void at::native::vectorized_elementwise_kernel<4, add>(int)", "elementwise", 0.957, "fp32"),
     ("void at::native::vectorized_elementwise_kernel<4, add>(int)", "elementwise", 2.1, "tensor"),
     ("my_kernel", "other", 0.957, "tensor"),
-])
-def test_a_hardly_active_tensor_pipe_may_have_loaded_constants(name: str, family: str, active_pct: float, precision: str) -> None:
+]
+
+
+def test_a_hardly_active_tensor_pipe_may_have_loaded_constants() -> None:
     """HFMA2.MMA runs in that pipe: kernels that are known not to compute there are FP32, and unknown ones are left open."""
-    metrics = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": active_pct, **FP32, **DRAM}
-    rows = ask(catalog(kernels=[launch(metrics, name=name, family=family)], devices=[device("9.0")]), "dram")
-    (main,) = [row for row in rows if row["is_main"]]
-    assert (main["precision"], main["plottable"]) == (precision, precision == "fp32")
+    pipe = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+    cases = [(launch({pipe: active_pct, **FP32, **DRAM}, name=name, family=family), device("9.0"))
+             for name, family, active_pct, _ in HARDLY_ACTIVE]
+    for rows, (name, _, active_pct, precision) in zip(apart(cases), HARDLY_ACTIVE, strict=True):
+        (main,) = [row for row in rows if row["is_main"]]
+        assert (main["precision"], main["plottable"]) == (precision, precision == "fp32"), (name, active_pct)
 
 
-@pytest.mark.parametrize(("name", "family", "metrics"), [
+WITHOUT_TENSOR_COUNTS: list[tuple[str, str, dict[str, float | None]]] = [
     ("ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn", "gemm", {}),
     ("volta_h884gemm_64x128_ldg8_nn", "gemm", {}),
     ("sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_tensor16x8x16_kernel", "gemm", {}),
@@ -235,18 +252,22 @@ def test_a_hardly_active_tensor_pipe_may_have_loaded_constants(name: str, family
     ("my_kernel", "other", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 12.5}),
     ("my_kernel", "other", {"sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active": 1.5}),
     ("ampere_bf16_s16816gemm", "gemm", {TENSOR.format("src_fp16_dst_fp32"): 0.0, TENSOR.format("src_bf16_dst_fp32"): None}),
-])
-def test_tensor_kernels_without_tensor_counts_are_not_placed(name: str, family: str, metrics: dict[str, float | None]) -> None:
-    rows = ask(catalog(kernels=[launch({**FP32, **DRAM, **metrics}, name=name, family=family)], devices=[device("9.0")]), None)
-    main = [row for row in rows if row["is_main"]]
-    assert {row["precision"] for row in main} == {"tensor"} and all(row["work_flop"] is None for row in main)
-    assert not any(row["plottable"] for row in main) and all("--set roofline" in row["not_plottable_reason"] for row in main)
-    (asked,) = [row for row in rows if row["precision"] == "fp32" and row["level"] == "dram"]
-    assert asked["plottable"] and not asked["is_main"]
-    assert asked["warning"].endswith(f"this {'may not be' if 1.5 in metrics.values() else 'is not'} its performance")
+]
 
 
-@pytest.mark.parametrize(("name", "family", "metrics", "cautious"), [
+def test_tensor_kernels_without_tensor_counts_are_not_placed() -> None:
+    cases = [(launch({**FP32, **DRAM, **metrics}, name=name, family=family), device("9.0"))
+             for name, family, metrics in WITHOUT_TENSOR_COUNTS]
+    for rows, (name, _, metrics) in zip(apart(cases, None), WITHOUT_TENSOR_COUNTS, strict=True):
+        main = [row for row in rows if row["is_main"]]
+        assert {row["precision"] for row in main} == {"tensor"} and all(row["work_flop"] is None for row in main), name
+        assert not any(row["plottable"] for row in main) and all("--set roofline" in row["not_plottable_reason"] for row in main)
+        (asked,) = [row for row in rows if row["precision"] == "fp32" and row["level"] == "dram"]
+        assert asked["plottable"] and not asked["is_main"], name
+        assert asked["warning"].endswith(f"this {'may not be' if 1.5 in metrics.values() else 'is not'} its performance"), name
+
+
+OF_CUDA_CORES: list[tuple[str, str, dict[str, float], bool]] = [
     ("ampere_sgemm_128x64_nn", "gemm", {}, False),
     ("enable_if<!T7, void>::type kernel<cublasGemvTensorStridedBatched<const __nv_bfloat16>, float>>(T13)", "other", {}, False),
     ("void lgamma_kernel<float>(int)", "elementwise", {}, False),
@@ -257,24 +278,31 @@ def test_tensor_kernels_without_tensor_counts_are_not_placed(name: str, family: 
      {"sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active": 0.0}, False),
     ("my_gemm", "gemm", {}, True),
     ("triton_mm", "gemm", {"sm__inst_executed_pipe_tensor.sum.peak_sustained": 540.0}, True),
-])
-def test_kernels_of_the_cuda_cores_are_placed(name: str, family: str, metrics: dict[str, float], cautious: bool) -> None:
-    row = one({**FP32, **DRAM, **metrics}, name=name, family=family)
-    assert row["plottable"]
-    assert bool(row["warning"]) is cautious
+]
 
 
-@pytest.mark.parametrize(("cc", "idle", "precision"), [
+def test_kernels_of_the_cuda_cores_are_placed() -> None:
+    cases = [(launch({**FP32, **DRAM, **metrics}, name=name, family=family), device())
+             for name, family, metrics, _ in OF_CUDA_CORES]
+    for rows, (name, _, metrics, cautious) in zip(apart(cases), OF_CUDA_CORES, strict=True):
+        (row,) = (row for row in rows if row["precision"] == "fp32")
+        assert row["plottable"] and bool(row["warning"]) is cautious, (name, metrics)
+
+
+IDLE_PIPES: list[tuple[str, dict[str, float], str]] = [
     ("9.0", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}, "fp32"),
     ("10.0", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}, "tensor"),
     ("10.3", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0,
               "sm__pipe_tc_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}, "fp32"),
     ("10.0", {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0,
               "sm__inst_executed_pipe_tc.avg.pct_of_peak_sustained_active": 40.0}, "tensor"),
-])
-def test_an_idle_tensor_pipe_overrules_the_name_where_it_is_the_only_one(cc: str, idle: dict[str, float], precision: str) -> None:
-    rows = ask(catalog(kernels=[launch({**FP32, **DRAM, **idle}, name="s16816gemm", family="gemm")], devices=[device(cc)]))
-    assert {row["precision"] for row in rows if row["is_main"]} == {precision}
+]
+
+
+def test_an_idle_tensor_pipe_overrules_the_name_where_it_is_the_only_one() -> None:
+    cases = [(launch({**FP32, **DRAM, **idle}, name="s16816gemm", family="gemm"), device(cc)) for cc, idle, _ in IDLE_PIPES]
+    for rows, (cc, _, precision) in zip(apart(cases), IDLE_PIPES, strict=True):
+        assert {row["precision"] for row in rows if row["is_main"]} == {precision}, cc
 
 
 @pytest.mark.parametrize("zero", [{TENSOR.format("src_bf16_dst_fp32"): 0.0}, {
@@ -360,14 +388,16 @@ def test_no_traffic_and_no_duration_are_told() -> None:
     assert "no duration" in one({**FP32, **DRAM}, duration_ns=None)["not_plottable_reason"]
 
 
-@pytest.mark.parametrize("cc", ["8.7", "11.0", "12.1"])
-def test_integrated_memory_has_no_dram_roof(cc: str) -> None:
-    row = one({**FP32, "dram__bytes.sum": None}, cc=cc, gpu="NVIDIA A30")
-    assert "integrated memory" in row["not_plottable_reason"] and cc in row["not_plottable_reason"]
-    assert row["datasheet_peak_bytes_per_s"] is None
+def test_integrated_memory_has_no_dram_roof() -> None:
+    ccs = ("8.7", "11.0", "12.1")
+    found = apart([(launch({**FP32, "dram__bytes.sum": None}, gpu="NVIDIA A30"), device(cc)) for cc in ccs])
+    for cc, rows in zip(ccs, found, strict=True):
+        (row,) = (row for row in rows if row["precision"] == "fp32")
+        assert "integrated memory" in row["not_plottable_reason"] and cc in row["not_plottable_reason"]
+        assert row["datasheet_peak_bytes_per_s"] is None
 
 
-@pytest.mark.parametrize(("level", "cc", "metrics", "definition", "traffic"), [
+BYTES: list[tuple[str, str | None, dict[str, float | None], str | None, float | None]] = [
     ("dram", None, {"dram__bytes_read.sum": 5, "dram__bytes_write.sum": 2}, "dram__bytes", 7),
     ("dram", None, {"dram__bytes_op_read.sum": 5, "dram__bytes_op_write.sum": 3}, "dram__bytes", 8),
     ("dram", None, {"dram__sectors_read.sum": 5, "dram__sectors_write.sum": 0}, "dram__bytes", 160),
@@ -389,26 +419,30 @@ def test_integrated_memory_has_no_dram_roof(cc: str) -> None:
                     "l1tex__lsu_writeback_active_mem_lgds.sum": 3}, "l1tex__lsu_writeback_mem_lgds x 128", 384),
     ("l1", "9.0", {"derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.per_second": 7e6}, "l1tex__lsu_writeback_mem_lgds x 128", 7),
     ("l1", "8.0", {"l1tex__t_bytes.sum": 4}, "l1tex__t_bytes", 4),
-])
-def test_bytes_of_each_level_by_their_definition(
-    level: str, cc: str | None, metrics: dict[str, float | None], definition: str | None, traffic: float | None,
-) -> None:
-    row = one({**FP32, **metrics}, level=level, cc=cc)
-    assert row["level_definition"] == definition
-    assert row["traffic_bytes"] == (pytest.approx(traffic) if traffic else None)
-    assert row["plottable"] is (traffic is not None)
+]
 
 
-@pytest.mark.parametrize(("level", "metrics", "roof"), [
+def test_bytes_of_each_level_by_their_definition() -> None:
+    cases = [(launch({**FP32, **metrics}), device(cc)) for _, cc, metrics, _, _ in BYTES]
+    for rows, (level, _, metrics, definition, traffic) in zip(apart(cases, None), BYTES, strict=True):
+        (row,) = (row for row in rows if (row["level"], row["precision"]) == (level, "fp32"))
+        assert row["level_definition"] == definition, metrics
+        assert row["traffic_bytes"] == (pytest.approx(traffic) if traffic else None), metrics
+        assert row["plottable"] is (traffic is not None), metrics
+
+
+MEMORY_ROOFS: list[tuple[str, dict[str, float], float | None]] = [
     ("l2", {"lts__lts2xbar_cycles_active.sum": 2, "lts__lts2xbar_cycles_active.sum.peak_sustained": 160,
             "lts__t_bytes.sum.peak_sustained": 9999, "lts__cycles_elapsed.avg.per_second": 1e9}, 160 * 32 * 1e9),
     ("l1", {"l1tex__t_bytes.sum": 2, "l1tex__t_bytes.sum.peak_sustained": 10, "l1tex__cycles_elapsed.avg.per_second": 2e9}, 20e9),
     ("dram", {"dram__bytes.sum": 2, "dram__bytes.sum.peak_sustained": 10}, None),
-])
-def test_memory_roofs_have_the_definition_and_clock_of_the_level(
-    level: str, metrics: dict[str, float], roof: float | None,
-) -> None:
-    assert one({**FP32, **metrics}, level=level)["peak_bytes_per_s"] == roof
+]
+
+
+def test_memory_roofs_have_the_definition_and_clock_of_the_level() -> None:
+    cases = [(launch({**FP32, **metrics}), device()) for _, metrics, _ in MEMORY_ROOFS]
+    for rows, (level, _, roof) in zip(apart(cases, None), MEMORY_ROOFS, strict=True):
+        assert [row["peak_bytes_per_s"] for row in rows if (row["level"], row["precision"]) == (level, "fp32")] == [roof]
 
 
 def test_measured_above_theoretical_is_not_clipped() -> None:
@@ -428,15 +462,19 @@ def test_counters_of_several_reports_join() -> None:
         (2, 950, 900, 1000)]
 
 
-@pytest.mark.parametrize(("parameters", "names"), [
+PARTS_OF_NAMES: list[tuple[dict[str, Any], list[str]]] = [
     ({}, ["GemmA", "gemm_b", "x"]), ({"kernel": "GEMM"}, ["GemmA", "gemm_b"]), ({"kernel": "m_"}, ["gemm_b"]),
     ({"kernel": "ns::x"}, ["x"]), ({"kernel_regex": "^[a-z]"}, ["gemm_b", "x"]), ({"kernel": "none such"}, []),
     ({"kernel": "%"}, []), ({"only_name": "x"}, ["x"]),
-])
-def test_kernels_are_chosen_by_part_of_the_name(parameters: dict[str, Any], names: list[str]) -> None:
+]
+
+
+def test_kernels_are_chosen_by_part_of_the_name() -> None:
     kernels = [launch({**FP32, **DRAM}, i, name=name, kernel_key=key)
                for i, (name, key) in enumerate([("GemmA", "G"), ("gemm_b", "g"), ("x", "ns::x")])]
-    assert [row["name"] for row in ask(catalog(kernels=kernels), **parameters)] == names
+    connection = catalog(kernels=kernels)
+    for parameters, chosen in PARTS_OF_NAMES:
+        assert [row["name"] for row in ask(connection, **parameters)] == chosen, parameters
 
 
 def test_datasheet_by_product_name_or_as_given() -> None:
@@ -453,18 +491,19 @@ def test_datasheet_by_product_name_or_as_given() -> None:
     assert {row["datasheet_peak_bytes_per_s"] for row in ask(unnamed, assume_gpu="a100 sxm4 40gb")} == {1555e9}
 
 
-@pytest.mark.parametrize(("name", "sm_count", "flop", "bytes_"), [
+SLICES: list[tuple[str, int | None, float | None, float | None]] = [
     ("NVIDIA A100-SXM4-40GB", None, 19.5e12, 1555e9),
     ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", 14, 19.5e12 * 14 / 108, None),
     ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None, None, None),
     ("NVIDIA A100-SXM4-40GB", 124, None, None),
-])
-def test_a_slice_has_its_share_of_the_compute_peak_only(
-    name: str, sm_count: int | None, flop: float | None, bytes_: float | None,
-) -> None:
-    row = ask(catalog(kernels=[launch({**FP32, **DRAM})], devices=[device("8.0", name, sm_count)]))[0]
-    assert row["datasheet_peak_flop_per_s"] == (pytest.approx(flop) if flop else None)
-    assert row["datasheet_peak_bytes_per_s"] == bytes_
+]
+
+
+def test_a_slice_has_its_share_of_the_compute_peak_only() -> None:
+    cases = [(launch({**FP32, **DRAM}), device("8.0", name, sm_count)) for name, sm_count, _, _ in SLICES]
+    for (row, *_), (name, _, flop, moved) in zip(apart(cases), SLICES, strict=True):
+        assert row["datasheet_peak_flop_per_s"] == (pytest.approx(flop) if flop else None), name
+        assert row["datasheet_peak_bytes_per_s"] == moved, name
 
 
 def test_simulated_captures_say_so() -> None:
