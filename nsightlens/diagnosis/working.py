@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int, Mask
+from nsightlens.columns.arrays import Int, Mask, numbered
 from nsightlens.diagnosis.branches import Branches
 from nsightlens.diagnosis.recorded import COMMUNICATION, COMPUTING, COPIES, Recorded, Work
 from nsightlens.diagnosis.window import Window
 from nsightlens.intervals.apart import cut
 from nsightlens.intervals.coverage import Union, union
 from nsightlens.intervals.intersection import intersection
+from nsightlens.intervals.order import one_track
 from nsightlens.names.label import title
 
 _CONTRACTIONS = ("gemm", "convolution")
@@ -62,22 +63,23 @@ def faulting(recorded: Recorded, work: Work, window: Window, branches: Branches)
     own = recorded.faults.device == work.device[0]
     handled = union(recorded.faults.start[own], recorded.faults.end[own])
     shared = intersection(handled.start, handled.end, branches.computing.start, branches.computing.end)
+    if not len(shared.start):
+        return []
     times = Union(shared.start, shared.end, np.zeros(len(shared.start), np.int64))
     return [piece for piece in _pieces(recorded, work, window, times, work.branch == COMPUTING) if piece.ns]
 
 
 def _pieces(recorded: Recorded, work: Work, window: Window, times: Union, mask: Mask) -> list[Piece]:
-    own = work.where(np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end)))
-    start = cut(own.start, own.end, np.zeros(len(own.start), np.int64))
-    shared = intersection(start, np.maximum(own.end, start), times.start, times.end)
-    ns = np.zeros(len(own.start), np.int64)
-    np.add.at(ns, shared.place, shared.end - shared.start)
-    copied = own.direction >= 0
-    key = np.where(copied, own.direction * (len(recorded.texts) + 1) + own.memory, own.name + (len(recorded.texts) + 1) ** 2)
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    sums, counts = np.zeros(len(first), np.int64), np.bincount(which, minlength=len(first))
-    np.add.at(sums, which, ns)
-    found = [_piece(recorded, own, place, int(total), int(count))
+    own = np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end))
+    end, direction = work.end[own], work.direction[own]
+    start = cut(work.start[own], end, one_track(len(own)))
+    shared = intersection(start, np.maximum(end, start), times.start, times.end)
+    what = numbered(direction, np.where(direction >= 0, work.memory[own], work.name[own]))
+    kinds = int(what.max(initial=-1)) + 1
+    sums, counts, first = np.zeros(kinds, np.int64), np.bincount(what, minlength=kinds), np.zeros(kinds, np.int64)
+    np.add.at(sums, what[shared.place], shared.end - shared.start)
+    first[what[::-1]] = own[::-1]
+    found = [_piece(recorded, work, place, int(total), int(count))
              for place, total, count in zip(first.tolist(), sums, counts, strict=True)]
     return sorted(found, key=lambda piece: (-piece.ns, piece.key))
 
