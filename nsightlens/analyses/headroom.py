@@ -81,9 +81,9 @@ _ALIKE = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "de
           "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "known")
 _ANY = ", ".join(f"first({name}) AS {name}" for name in _ALIKE)
 # Launches that agree in all of these are of one kind, known by a hash: texts are read once per kind.
-_LAUNCHES = f"""
+_LAUNCHES = """
 WITH launches AS (
-    SELECT k.* REPLACE (k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns), {{known}} AS known,
+    SELECT k.* REPLACE (k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns), {known} AS known,
         CASE WHEN k.tool = 'kineto' THEN k.kernel_id ELSE j.kineto_kernel_id END AS kineto_kernel_id
     FROM timeline_kernels AS k LEFT JOIN _kineto_known AS j ON k.kernel_id = j.kernel_id
     WHERE k.duration_ns >= 0
@@ -91,7 +91,8 @@ WITH launches AS (
 _KINDS = f"""{_LAUNCHES}
 SELECT kind, run, tool, rank, profile_id, process_id, window_index, device_id, family, {ITEMS['kernel']} AS configuration,
     {{item}} AS item
-FROM (SELECT {_ANY}, hash({', '.join(_ALIKE)}) AS kind, min(kernel_id) AS first_id FROM launches GROUP BY kind) ORDER BY first_id"""
+FROM (SELECT {_ANY}, hash({', '.join(_ALIKE)}) AS kind, min(kernel_id) AS first_id FROM launches GROUP BY kind)
+ORDER BY first_id"""
 _KERNELS = f"""{_LAUNCHES}
 SELECT kernel_id, kineto_kernel_id, hash({', '.join(_ALIKE)}) AS kind, duration_ns, start_ns IS NOT NULL AS is_placed
 FROM launches ORDER BY kernel_id"""

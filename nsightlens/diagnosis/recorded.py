@@ -242,9 +242,9 @@ def _rows(
     ask: Ask, which: list[Any], texts: _Texts, rows: str, figures: Sequence[str], labels: Sequence[str],
     order_of: Callable[[dict[str, Int]], Int],
 ) -> dict[str, Int]:
-    """Return columns of the rows of a query: figures as they are, of labels the codes of texts. order_of: their order, by figures.
+    """Return columns of the rows of a query: figures as they are, of labels the codes of texts.
 
-    Many rows have all labels in common: these are fetched once for all of them, which a hash finds.
+    order_of: the order of the rows, by their figures. Many rows have all labels in common: these are fetched once for all of them, which a hash finds.
     """
     said = ", ".join(labels)
     every = ask(f"WITH every AS ({rows}) SELECT {', '.join(figures)}, hash({said}) AS alike FROM every", which)
@@ -293,8 +293,8 @@ def _work(ask: Ask, which: list[Any], texts: _Texts, launch_ids: Int) -> tuple[W
     start, kind, process, rank = rows["start_ns"], rows["kind"], rows["process_id"], rows["rank"]
     branch = np.where(rows["communicates"] != 0, COMMUNICATION, np.where(kind == MEMORY, COPIES, COMPUTING))
     queue = _pairs(_pairs(process, rows["context"]), rows["stream"])
-    found = Work(start, start + rows["duration_ns"], kind, branch, process, rows["window_index"], rows["device_id"], queue, rows["name"],
-                 rows["short_name"], rows["family"], rows["tensor_cores"], places(launch_ids, rows["launch_id"]), rows["blocks"],
+    found = Work(start, start + rows["duration_ns"], kind, branch, process, rows["window_index"], rows["device_id"], queue,
+                 rows["name"], rows["short_name"], rows["family"], rows["tensor_cores"], places(launch_ids, rows["launch_id"]), rows["blocks"],
                  rows["direction"], rows["memory"])
     known = np.flatnonzero(rank != MISSING)
     ranks = {one: int(rank[known[process[known] == one][-1]]) for one in np.unique(process[known]).tolist()}
@@ -303,7 +303,8 @@ def _work(ask: Ask, which: list[Any], texts: _Texts, launch_ids: Int) -> tuple[W
 
 def _ranges(ask: Ask, which: list[Any], texts: _Texts) -> Ranges:
     rows = _rows(ask, which, texts, _RANGES, ("range_id", "parent_id", "start_ns", "duration_ns", "work"),
-                 ("process_id", "window_index", "thread", "name", "kind", "depth"), lambda found: sorted_places(found["range_id"]))
+                 ("process_id", "window_index", "thread", "name", "kind", "depth"),
+                 lambda found: sorted_places(found["range_id"]))
     serving = np.isin(rows["range_id"], _columns(ask(_SERVING, which), "range_id")[0])
     return Ranges(_spans(rows), rows["kind"], places(rows["range_id"], rows["parent_id"]), rows["depth"], rows["work"], serving)
 

@@ -138,7 +138,9 @@ def compute(
 
 
 @contextlib.contextmanager
-def _over_parts(made: Path, sources: Sources, only: Sequence[str] | None, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
+def _over_parts(
+    made: Path, sources: Sources, only: Sequence[str] | None, memory: str = MEMORY,
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection to a catalog at `made` whose tables are views of the parts."""
     template.place(made, made.parent, materialise=False)
     parts = [path for by_run in sources.values() for paths in by_run.values() for path in paths]
