@@ -244,7 +244,8 @@ def _rows(
 ) -> dict[str, Int]:
     """Return columns of the rows of a query: figures as they are, of labels the codes of texts.
 
-    order_of: the order of the rows, by their figures. Many rows have all labels in common: these are fetched once for all of them, which a hash finds.
+    order_of: the order of the rows, by their figures. Many rows have all labels in common: these are fetched once for all of
+    them, which a hash finds.
     """
     said = ", ".join(labels)
     every = ask(f"WITH every AS ({rows}) SELECT {', '.join(figures)}, hash({said}) AS alike FROM every", which)
@@ -294,8 +295,8 @@ def _work(ask: Ask, which: list[Any], texts: _Texts, launch_ids: Int) -> tuple[W
     branch = np.where(rows["communicates"] != 0, COMMUNICATION, np.where(kind == MEMORY, COPIES, COMPUTING))
     queue = _pairs(_pairs(process, rows["context"]), rows["stream"])
     found = Work(start, start + rows["duration_ns"], kind, branch, process, rows["window_index"], rows["device_id"], queue,
-                 rows["name"], rows["short_name"], rows["family"], rows["tensor_cores"], places(launch_ids, rows["launch_id"]), rows["blocks"],
-                 rows["direction"], rows["memory"])
+                 rows["name"], rows["short_name"], rows["family"], rows["tensor_cores"], places(launch_ids, rows["launch_id"]),
+                 rows["blocks"], rows["direction"], rows["memory"])
     known = np.flatnonzero(rank != MISSING)
     ranks = {one: int(rank[known[process[known] == one][-1]]) for one in np.unique(process[known]).tolist()}
     return found, ranks
