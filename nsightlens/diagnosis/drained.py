@@ -108,9 +108,8 @@ def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, by: Int, paid: 
     _, first, which = np.unique(numbered(cause, name, to, by), return_index=True, return_inverse=True)
     ns = np.zeros(len(first), np.int64)
     np.add.at(ns, which, paid)
-    texts = ([recorded.text(code) for code in codes[first].tolist()] for codes in (name, to, by))
-    return [Owed(CAUSES[place], *text, total)
-            for place, *text, total in zip(cause[first].tolist(), *texts, ns.tolist(), strict=True) if total]
+    return [Owed(CAUSES[cause[row]], recorded.text(int(name[row])), recorded.text(int(to[row])), recorded.text(int(by[row])), sum_)
+            for row, sum_ in zip(first.tolist(), ns.tolist(), strict=True) if sum_]
 
 
 def _pays(recorded: Recorded, parts: Parts, blocks: Mask) -> Mask:
