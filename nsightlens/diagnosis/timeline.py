@@ -133,12 +133,13 @@ class Threads:
 
     def _overhead(self, calls: Mask, ranges: Int) -> Layer:
         """Return when the profiler held a thread: it does not always say which, but nothing begins or ends there meanwhile."""
-        spans, inside = self.recorded.overheads, 0
+        spans = self.recorded.overheads
+        inside = np.zeros(len(spans.start), np.int64)
         for others, own in ((self.recorded.calls.spans, calls), (self.recorded.ranges.spans, ranges)):
-            for times in (others.start, others.end) if len(spans.start) else ():
+            for times in (others.start, others.end) if len(inside) else ():
                 bounds = np.sort(times[own])
-                inside = inside + np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
-        return _apart("profiler", spans, np.flatnonzero(inside == 0) if len(spans.start) else np.zeros(0, np.int64))
+                inside += np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
+        return _apart("profiler", spans, np.flatnonzero(inside == 0))
 
     def _calls(self, cause: str, places: Int) -> Layer:
         return _apart(cause, self.recorded.calls.spans, places)
