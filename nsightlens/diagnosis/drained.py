@@ -108,8 +108,8 @@ def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, by: Int, paid: 
     _, first, which = np.unique(numbered(cause, name, to, by), return_index=True, return_inverse=True)
     ns = np.zeros(len(first), np.int64)
     np.add.at(ns, which, paid)
-    return [Owed(CAUSES[cause[row]], recorded.text(int(name[row])), recorded.text(int(to[row])), recorded.text(int(by[row])), sum_)
-            for row, sum_ in zip(first.tolist(), ns.tolist(), strict=True) if sum_]
+    return [Owed(CAUSES[cause[row]], recorded.text(int(name[row])), recorded.text(int(to[row])), recorded.text(int(by[row])), of)
+            for row, of in zip(first.tolist(), ns.tolist(), strict=True) if of]
 
 
 def _pays(recorded: Recorded, parts: Parts, blocks: Mask) -> Mask:

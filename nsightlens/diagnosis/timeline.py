@@ -145,11 +145,11 @@ class Threads:
         """Return when the profiler held a thread: it does not always say which, but nothing begins or ends there meanwhile."""
         spans = self.recorded.overheads
         inside = np.zeros(len(spans.start), np.int64)
-        for others in (self.recorded.calls.spans, self.recorded.ranges.spans) if len(spans.start) else ():
+        for others in (self.recorded.calls.spans, self.recorded.ranges.spans) if len(inside) else ():
             own = others.thread == thread
             for times in (others.start, others.end):
                 bounds = np.sort(times[own])
-                inside = inside + np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
+                inside += np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
         return _apart("profiler", spans, np.flatnonzero(inside == 0))
 
     def _calls(self, cause: str, places: Int) -> Layer:

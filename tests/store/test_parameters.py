@@ -51,7 +51,8 @@ def test_rows_at_other_parameters_are_the_same_beside_answers(stores: tuple[Stor
 
 def test_every_such_parameter_changes_the_rows_of_some_view(stores: tuple[Store, Store]) -> None:
     def rows(name: str, **parameters: Any) -> list[Any]:
-        return stores[0].view(name, **parameters).to_pylist()
+        found: list[Any] = stores[0].view(name, **parameters).to_pylist()
+        return found
 
     changing = {parameter for name, parameter in ASKED if rows(name) != rows(name, **{parameter: OTHERS[parameter]})}
     assert changing >= OTHERS.keys() - {"range_text", "communication_pattern"}
