@@ -79,24 +79,23 @@ _OF_CALLS = ("op", "module", "phase", "step")
 """Items that hold whole calls of operators."""
 _ALIKE = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_id", "family", "kernel_key",
           "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "known")
-# Launches that agree in all of these are of one kind, numbered by the least of their ids: texts are read once per kind.
-_LAUNCHES = f"""
+_ANY = ", ".join(f"first({name}) AS {name}" for name in _ALIKE)
+# Launches that agree in all of these are of one kind, known by a hash: texts are read once per kind.
+_LAUNCHES = """
 WITH launches AS (
-    SELECT k.* REPLACE (k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns), {{known}} AS known,
+    SELECT k.* REPLACE (k.duration_ns - coalesce(k.overrun_ns, 0) AS duration_ns), {known} AS known,
         CASE WHEN k.tool = 'kineto' THEN k.kernel_id ELSE j.kineto_kernel_id END AS kineto_kernel_id
     FROM timeline_kernels AS k LEFT JOIN _kineto_known AS j ON k.kernel_id = j.kernel_id
     WHERE k.duration_ns >= 0
-), kinds AS (
-    SELECT {', '.join(_ALIKE)}, min(kernel_id) AS kind FROM launches GROUP BY ALL
 )"""
 _KINDS = f"""{_LAUNCHES}
 SELECT kind, run, tool, rank, profile_id, process_id, window_index, device_id, family, {ITEMS['kernel']} AS configuration,
     {{item}} AS item
-FROM kinds ORDER BY kind"""
+FROM (SELECT {_ANY}, hash({', '.join(_ALIKE)}) AS kind, min(kernel_id) AS first_id FROM launches GROUP BY kind)
+ORDER BY first_id"""
 _KERNELS = f"""{_LAUNCHES}
-SELECT kernel_id, kineto_kernel_id, kind, duration_ns, start_ns IS NOT NULL AS is_placed
-FROM launches AS l JOIN kinds AS s ON {' AND '.join(f'l.{name} IS NOT DISTINCT FROM s.{name}' for name in _ALIKE)}
-ORDER BY kernel_id"""
+SELECT kernel_id, kineto_kernel_id, hash({', '.join(_ALIKE)}) AS kind, duration_ns, start_ns IS NOT NULL AS is_placed
+FROM launches ORDER BY kernel_id"""
 _OTHERS = """
 SELECT m.run, m.tool, p.rank, m.profile_id, m.process_id, CAST(sum(duration_ns) AS BIGINT) AS total_ns, count(*) AS launches, item
 FROM (
@@ -198,7 +197,9 @@ class Kernels(NamedTuple):
 def _kernels(table: pa.Table, kinds: list[dict[str, Any]], path: OnPath) -> Kernels:
     """Return the kernels, with their time on the critical path of their process."""
     ids, spent = table["kernel_id"].to_numpy(), table["duration_ns"].to_numpy()
-    kind = np.searchsorted(np.array([row["kind"] for row in kinds], np.int64), table["kind"].to_numpy())
+    hashes = np.array([row["kind"] for row in kinds], np.uint64)
+    order = np.argsort(hashes)
+    kind = order[np.searchsorted(hashes, table["kind"].to_numpy(), sorter=order)]
     has_path = np.array([tuple(row[name] for name in WINDOW) in path.windows for row in kinds], np.bool_)
     on_path = np.where(has_path[kind] & table["is_placed"].to_numpy(), path.of(ids), MISSING)
     return Kernels(ids, integers(table["kineto_kernel_id"].combine_chunks()), kind, spent, on_path)

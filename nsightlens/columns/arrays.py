@@ -104,6 +104,22 @@ def _ranks(values: npt.NDArray[Any]) -> Places:
     return ranks
 
 
+def sorted_places(first: Int, *ties: Int) -> Int:
+    """Return the places of integers in ascending order; equal ones by the columns of `ties` in turn, then as they lie."""
+    order = np.argsort(first, kind="stable")
+    equal = first[order[1:]] == first[order[:-1]]
+    if ties and equal.any():
+        some = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        rows = order[some]
+        order[some] = rows[np.lexsort([*(column[rows] for column in reversed(ties)), first[rows]])]
+    return order
+
+
+def distinct_pairs(first: Int, second: Int) -> list[tuple[int, int]]:
+    """Return the pairs of two columns, ascending."""
+    return [(one, other) for one in np.unique(first).tolist() for other in np.unique(second[first == one]).tolist()]
+
+
 def split(places: npt.NDArray[_Kind], keys: npt.NDArray[Any]) -> list[tuple[int, npt.NDArray[_Kind]]]:
     """Return each distinct key in order, and the places that have it (keys[i] is that of places[i]) in their order."""
     if not len(places):

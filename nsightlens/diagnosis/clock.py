@@ -36,7 +36,8 @@ def slowed_ns(work: Work, window: Window) -> int:
 
 def _medians(work: Work, which: Mask) -> tuple[Int, np.ndarray[tuple[int], np.dtype[np.float64]], Int]:
     """Return kinds, ascending, the median length of each, and how many launches it has; only those with enough of them."""
-    length, kind = (work.end - work.start)[which], _kinds(work)[which]
+    places = np.flatnonzero(which)
+    length, kind = work.end[places] - work.start[places], _kinds(work.name[places], work.blocks[places])
     order = np.lexsort((length, kind))
     length, kind = length[order], kind[order]
     kinds, begin, count = np.unique(kind, return_index=True, return_counts=True)
@@ -45,7 +46,6 @@ def _medians(work: Work, which: Mask) -> tuple[Int, np.ndarray[tuple[int], np.dt
     return kinds[enough], middle[enough], count[enough]
 
 
-def _kinds(work: Work) -> Int:
+def _kinds(name: Int, blocks: Int) -> Int:
     """Return a number for each kernel and number of blocks."""
-    blocks = np.clip(work.blocks, 0, (1 << 31) - 1)
-    return (work.name.astype(np.int64) << 31) | blocks
+    return (name << 31) | np.clip(blocks, 0, (1 << 31) - 1)

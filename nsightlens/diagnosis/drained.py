@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.columns.arrays import Int, Mask, numbered, split
 from nsightlens.diagnosis.fences import fences
 from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import MEMORY, Recorded, Work
 from nsightlens.diagnosis.timeline import CAUSES, LONG_NS, Parts, Threads
-from nsightlens.diagnosis.window import recorded_names
 from nsightlens.intervals.apart import outermost
 from nsightlens.intervals.coverage import union
 from nsightlens.intervals.intersection import holding
@@ -59,10 +58,10 @@ def owed(threads: Threads, issuers: Issuers, work: Work, parts: Parts, gap: Int,
     recorded = threads.recorded
     blocks = _blocks(recorded, work)
     holds = _holds(threads, work, blocks)
-    if not len(holds.start):
-        return []
-    hold = _emptied_by(recorded, holds, start, launch)
+    hold = _emptied_by(recorded, holds, start, launch) if len(holds.start) else np.zeros(0, np.int64)
     emptied = np.flatnonzero(hold >= 0)
+    if not len(emptied):
+        return []
     hold = hold[emptied]
     place = np.flatnonzero(_pays(recorded, parts, blocks))
     place = place[np.argsort(parts.gap[place], kind="stable")]
@@ -70,15 +69,14 @@ def owed(threads: Threads, issuers: Issuers, work: Work, parts: Parts, gap: Int,
     place, after = place[after >= 0], after[after >= 0]
     if not len(place):
         return []
-    kind = np.where(recorded_names(recorded, holds, ALLOCATES), -2, holds.name)[hold]
+    kind = np.where(recorded.named(holds, ALLOCATES), -2, holds.name)[hold]
     turn = np.cumsum(np.concatenate([[0], kind[1:] != kind[:-1]]))
     lead = _busy_before(work, start[emptied]) - _busy_before(work, np.minimum(holds.start[hold], start[emptied]))
     paid = np.zeros(len(place), np.int64)
     for number, mine in split(np.arange(len(place)), turn[after]):
         first = int(np.searchsorted(turn, number))
         paid[mine] = _paid(parts.ns[place[mine]], np.cumsum(lead[first:after[mine[-1]] + 1])[after[mine] - first])
-    _, which = np.unique(parts.gap[place], return_inverse=True)
-    left = np.bincount(which, parts.ns[place] - paid)[which]
+    left = np.bincount(parts.gap[place], parts.ns[place] - paid)[parts.gap[place]]
     call = holds.call[hold]
     to = np.where((call >= 0) & fences(recorded)[call], -1, holds.name[hold])[after]
     return _sums(recorded, parts, place, to, issuers.of_calls(call)[after], np.where(left == 0, paid, 0))
@@ -106,11 +104,12 @@ def _busy_before(work: Work, times: Int) -> Int:
 
 
 def _sums(recorded: Recorded, parts: Parts, place: Int, to: Int, by: Int, paid: Int) -> list[Owed]:
-    keys, which = np.unique(np.stack([parts.cause[place], parts.name[place], to, by]), axis=1, return_inverse=True)
-    ns = np.zeros(keys.shape[1], np.int64)
-    np.add.at(ns, which.ravel(), paid)
-    return [Owed(CAUSES[cause], recorded.text(name), recorded.text(call), recorded.text(code), total)
-            for (cause, name, call, code), total in zip(keys.T.tolist(), ns.tolist(), strict=True) if total]
+    cause, name = parts.cause[place], parts.name[place]
+    _, first, which = np.unique(numbered(cause, name, to, by), return_index=True, return_inverse=True)
+    ns = np.zeros(len(first), np.int64)
+    np.add.at(ns, which, paid)
+    return [Owed(CAUSES[cause[row]], recorded.text(int(name[row])), recorded.text(int(to[row])), recorded.text(int(by[row])), of)
+            for row, of in zip(first.tolist(), ns.tolist(), strict=True) if of]
 
 
 def _pays(recorded: Recorded, parts: Parts, blocks: Mask) -> Mask:
@@ -122,9 +121,9 @@ def _pays(recorded: Recorded, parts: Parts, blocks: Mask) -> Mask:
     is_of = {cause: parts.cause == CAUSES.index(cause) for cause in CAUSES}
     waiting = np.unique(recorded.calls.spans.name[blocks])
     code = is_of["ranges"] | is_of["unknown"]
-    _, gap = np.unique(parts.gap, return_inverse=True)
-    held = np.bincount(gap[code], parts.ns[code], len(parts.gap))[gap]
-    launched = np.bincount(gap[~is_of["between kernels"]], minlength=len(parts.gap))[gap] > 0
+    gap, gaps = parts.gap, int(parts.gap.max(initial=0)) + 1
+    held = np.bincount(gap[code], parts.ns[code], gaps)[gap]
+    launched = np.bincount(gap[~is_of["between kernels"]], minlength=gaps)[gap] > 0
     found: Mask = (is_of["launching"] | is_of["operators"] | (is_of["between kernels"] & launched) | (code & (held <= LONG_NS))
                    | (is_of["API calls"] & ~np.isin(parts.name, waiting)))
     return found
@@ -157,8 +156,8 @@ def _emptied_by(recorded: Recorded, holds: _Holds, start: Int, launch: Int) -> I
 def _blocks(recorded: Recorded, work: Work) -> Mask:
     """Return which calls wait for the GPU: synchronisation, freeing and taking memory, copies that return once they are done."""
     calls = recorded.calls
-    found = (calls.waits & ~recorded_names(recorded, calls.spans, _WAITS_ON_GPU)
-             | recorded_names(recorded, calls.spans, _WAITS_TO_ALLOCATE))
+    found = (calls.waits & ~recorded.named(calls.spans, _WAITS_ON_GPU)
+             | recorded.named(calls.spans, _WAITS_TO_ALLOCATE))
     copies = work.call[(work.kind == MEMORY) & (work.call >= 0)]
     done = work.end[(work.kind == MEMORY) & (work.call >= 0)]
     found[copies[calls.copies[copies] & (calls.spans.end[copies] >= done)]] = True

@@ -8,7 +8,6 @@ import numpy as np
 
 from nsightlens.columns.arrays import Mask, split
 from nsightlens.diagnosis.recorded import Recorded
-from nsightlens.diagnosis.window import recorded_names
 
 _OF_ALL = re.compile(r"(Device|Ctx|Context)Synchronize")
 _NEVER = np.iinfo(np.int64).max
@@ -19,7 +18,7 @@ def fences(recorded: Recorded) -> Mask:
     calls, ranges = recorded.calls, recorded.ranges.spans
     spans = calls.spans
     steps = recorded.ranges.kind == recorded.codes.get("step", -2)
-    found = calls.waits & recorded_names(recorded, spans, _OF_ALL)
+    found = calls.waits & recorded.named(spans, _OF_ALL)
     for process, places in split(np.flatnonzero(found), spans.process[found]):
         for number, those in split(places, spans.window[places]):
             used = (calls.launches | calls.copies) & (spans.process == process) & (spans.window == number)

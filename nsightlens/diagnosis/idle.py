@@ -89,17 +89,14 @@ def leaves(recorded: Recorded, issuers: Issuers, parts: Parts) -> list[Leaf]:
     """Return the sums of parts by cause and name, the largest first."""
     found = []
     for place in np.unique(parts.cause).tolist():
-        mine = parts.cause == place
-        names, which = np.unique(parts.name[mine], return_inverse=True)
-        by_name = np.zeros(len(names), np.int64)
-        np.add.at(by_name, which, parts.ns[mine])
-        gaps, of = np.unique(parts.gap[mine], return_inverse=True)
-        by_gap = np.zeros(len(gaps), np.int64)
-        np.add.at(by_gap, of, parts.ns[mine])
+        mine = np.flatnonzero(parts.cause == place)
+        by_name, by_gap = np.zeros(len(recorded.texts) + 1, np.int64), np.zeros(int(parts.gap.max()) + 1, np.int64)
+        np.add.at(by_name, parts.name[mine], parts.ns[mine])  # the last: of no name
+        np.add.at(by_gap, parts.gap[mine], parts.ns[mine])
         total = int(by_name.sum())
         if total:
             few, few_ns = _few(by_gap, total)
-            named = _alike((recorded.text(code), ns) for code, ns in zip(names.tolist(), by_name.tolist(), strict=True))
+            named = _alike((text, int(by_name[code])) for code, text in enumerate([*recorded.texts, ""]) if by_name[code])
             by = _issued(recorded, issuers, Parts(*(column[mine] for column in parts))) if CAUSES[place] in _ISSUED else ()
             seen = sampled(recorded.samples, recorded.texts, parts.start[mine], parts.ns[mine], parts.thread[mine])
             found.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns, by, seen))
@@ -133,6 +130,8 @@ def alike(name: str) -> str:
 
 def _few(by_gap: Int, total: int) -> tuple[int, int]:
     """Return the fewest gaps that hold half of a cause and their ns, where there are 1 to 3 of more."""
+    if 2 * _HELD_BY * int(by_gap.max()) < total:  # as mostly
+        return 0, 0
     largest = np.sort(by_gap)[::-1][:_HELD_BY]
     sums = np.cumsum(largest)
     enough = np.flatnonzero(2 * sums >= total)

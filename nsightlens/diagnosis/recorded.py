@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers
+from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, sorted_places
 from nsightlens.diagnosis.sampled import Samples, no_samples
 
 Ask = Callable[[str, Sequence[object]], pa.Table]
@@ -25,36 +25,37 @@ _WAITS = re.compile(r"Synchronize|WaitEvent$|_wait$", re.I)
 _KERNELS = re.compile(r"LaunchKernel|LaunchCooperativeKernel|ModuleLaunch|cuLaunch$|cudaLaunch$|hipLaunch$|LaunchGrid", re.I)
 _WORK = """
 SELECT 0 AS kind, process_id, window_index, device_id, context, stream, start_ns, duration_ns, kernel_key AS name, short_name,
-    coalesce(family = 'collective', false) AS communicates, family, tensor_cores, launch_id, kernel_id AS work_id,
-    grid_x::BIGINT * grid_y * grid_z AS blocks, NULL AS direction, NULL AS memory, rank
+    coalesce(family = 'collective', false)::TINYINT AS communicates, family, coalesce(tensor_cores::TINYINT, -1) AS tensor_cores,
+    launch_id, kernel_id AS work_id, grid_x::BIGINT * grid_y * grid_z AS blocks, NULL::VARCHAR AS direction,
+    NULL::VARCHAR AS memory, rank
 FROM _bounded_kernels WHERE profile_id = $1 AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
 UNION ALL
 SELECT 1, process_id, window_index, device_id, context, stream, start_ns, duration_ns, name, name,
-    kind = 'memcpy' AND (regexp_matches(coalesce(op, ''), '^(nccl|rccl|c10d|ucc)::?|^record_param_comms')
-        OR regexp_matches(coalesce(range_path, ''), '(^| / )nccl[A-Z:]')), 'memory', NULL, launch_id, memory_op_id, NULL,
+    (kind = 'memcpy' AND (regexp_matches(coalesce(op, ''), '^(nccl|rccl|c10d|ucc)::?|^record_param_comms')
+        OR regexp_matches(coalesce(range_path, ''), '(^| / )nccl[A-Z:]')))::TINYINT, 'memory', -1, launch_id, memory_op_id, NULL,
     coalesce(direction, kind) || CASE WHEN kind = 'migration' THEN ' migration' ELSE '' END,
     CASE WHEN 'pageable' IN (source_memory, destination_memory) THEN 'pageable'
          WHEN 'pinned' IN (source_memory, destination_memory) THEN 'pinned'
          WHEN 'managed' IN (source_memory, destination_memory) THEN 'managed' END, rank
 FROM memory_ops WHERE profile_id = $1 AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
 UNION ALL
-SELECT 2, process_id, window_index, device_id, context, stream, start_ns, end_ns - start_ns, 'CUDA graph', 'CUDA graph', false,
-    'graph', NULL, launch_id, work_id, NULL, NULL, NULL, NULL
+SELECT 2, process_id, window_index, device_id, context, stream, start_ns, end_ns - start_ns, 'CUDA graph', 'CUDA graph', 0,
+    'graph', -1, launch_id, work_id, NULL, NULL, NULL, NULL
 FROM _gpu_work WHERE profile_id = $1 AND kind = 'graph'
 """
 _CALLS = """
-SELECT launch_id, process_id, window_index, thread, start_ns, duration_ns, name, correlation_id,
-    coalesce(return_value, 0) = 0 AS succeeds
-FROM api_calls WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns >= 0 ORDER BY launch_id
+SELECT launch_id, process_id, window_index, thread, start_ns, duration_ns, name,
+    (coalesce(return_value, 0) = 0)::TINYINT AS succeeds
+FROM api_calls WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns >= 0
 """
 _RANGES = """
 SELECT range_id, parent_id, depth, process_id, window_index, thread, start_ns, duration_ns, kind, name,
     (hash(name, shapes) >> 1)::BIGINT AS work
 FROM ranges WHERE profile_id = $1 AND kind <> 'gpu_annotation' AND start_ns IS NOT NULL AND duration_ns > 0
-ORDER BY range_id
 """
 _SERVING = "SELECT range_id FROM _serving_names WHERE profile_id = $1"
 _OTHERS = """
+SELECT *, (hash(process_id, window_index, thread, name, kind) >> 1)::BIGINT AS place FROM (
 SELECT process_id, window_index, thread, start_ns, duration_ns, name, 'os' AS kind FROM os_calls
 WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0
 UNION ALL
@@ -62,8 +63,7 @@ SELECT process_id, window_index, thread, start_ns, duration_ns, name, 'mpi' FROM
 WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0
 UNION ALL
 SELECT process_id, window_index, thread, start_ns, duration_ns, coalesce(name, kind), 'overhead' FROM overheads
-WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0 AND source IS DISTINCT FROM 'cuda'
-ORDER BY ALL
+WHERE profile_id = $1 AND start_ns IS NOT NULL AND duration_ns > 0 AND source IS DISTINCT FROM 'cuda')
 """
 _WAITING = """
 SELECT DISTINCT launch_id FROM synchronizations
@@ -122,6 +122,18 @@ class Work:
         """Return some of it."""
         return Work(*(getattr(self, name)[mask] for name in self.__slots__))
 
+    def only(self, mask: Mask) -> Work:
+        """Return some of it; nothing is copied where that is all."""
+        return self if mask.all() else self.where(np.flatnonzero(mask))
+
+
+class Named(Protocol):
+    """What has names: codes of `Recorded.texts`."""
+
+    @property
+    def name(self) -> Int:
+        """Return the code of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spans:
@@ -141,7 +153,7 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """API calls, by start: the spans, what each is, and its correlation."""
+    """API calls, by start: the spans, and what each is."""
 
     spans: Spans
     launches: Mask
@@ -149,7 +161,6 @@ class Calls:
     copies: Mask
     waits: Mask
     succeeds: Mask
-    correlation: Int
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +197,13 @@ class Recorded:
     samples: Samples = field(default_factory=no_samples)
     stacks: bool = False
     """Whether Python's stacks were recorded: functions with their times, of which it is not known when they ran."""
+    _named: dict[re.Pattern[str], Mask] = field(default_factory=dict, repr=False)
+
+    def named(self, spans: Named, pattern: re.Pattern[str]) -> Mask:
+        """Return which spans have a name that a pattern finds; each text is searched once."""
+        if pattern not in self._named:
+            self._named[pattern] = np.array([bool(pattern.search(text)) for text in self.texts] + [False])
+        return self._named[pattern][spans.name]
 
     def text(self, code: int) -> str:
         """Return the text of a code; '' where it is unknown."""
@@ -244,14 +262,33 @@ def _columns(table: pa.Table, *names: str) -> list[Int]:
     return [integers(table[name].combine_chunks()) for name in names]
 
 
-def _spans(table: pa.Table, texts: _Texts) -> tuple[Spans, Int]:
-    """Return the rows of a table as spans by start, and the place that each had."""
-    start, duration, window = _columns(table, "start_ns", "duration_ns", "window_index")
-    process, name = texts.of(table["process_id"]), texts.of(table["name"])
-    thread = _pairs(process, _columns(table, "thread")[0])
-    order = np.lexsort((-duration, start))
-    found = Spans(start, start + duration, name, process, window, thread)
-    return found.where(order), order
+def _rows(
+    ask: Ask, which: list[Any], texts: _Texts, rows: str, figures: Sequence[str], labels: Sequence[str],
+    order_of: Callable[[dict[str, Int]], Int],
+) -> dict[str, Int]:
+    """Return columns of the rows of a query: figures as they are, of labels the codes of texts.
+
+    order_of: the order of the rows, by their figures. Many rows have all labels in common: these are fetched once for all of
+    them, which a hash finds.
+    """
+    said = ", ".join(labels)
+    every = ask(f"WITH every AS ({rows}) SELECT {', '.join(figures)}, hash({said}) AS alike FROM every", which)
+    few = ask(f"WITH every AS ({rows}) SELECT DISTINCT {said}, hash({said}) AS alike FROM every ORDER BY ALL", which)
+    found = dict(zip(figures, _columns(every, *figures), strict=True))
+    known, alike = (table["alike"].combine_chunks().to_numpy() for table in (few, every))
+    order = order_of(found)
+    found = {name: column[order] for name, column in found.items()}
+    by_hash = np.argsort(known)
+    place = by_hash[np.searchsorted(known, alike[order], sorter=by_hash)]
+    for name in labels:
+        column = few[name]
+        found[name] = (texts.of(column) if pa.types.is_string(column.type) else _columns(few, name)[0])[place]
+    return found
+
+
+def _spans(rows: dict[str, Int]) -> Spans:
+    start, process = rows["start_ns"], rows["process_id"]
+    return Spans(start, start + rows["duration_ns"], rows["name"], process, rows["window_index"], _pairs(process, rows["thread"]))
 
 
 def _pairs(first: Int, second: Int) -> Int:
@@ -261,48 +298,47 @@ def _pairs(first: Int, second: Int) -> Int:
 
 
 def _calls(ask: Ask, which: list[Any], texts: _Texts) -> tuple[Calls, Int]:
-    table = ask(_CALLS, which)
-    spans, order = _spans(table, texts)
-    launch_id, correlation = _columns(table, "launch_id", "correlation_id")
-    waiting = np.isin(launch_id, _columns(ask(_WAITING, which), "launch_id")[0])[order]
+    rows = _rows(ask, which, texts, _CALLS, ("start_ns", "duration_ns", "launch_id"),
+                 ("process_id", "window_index", "thread", "name", "succeeds"),
+                 lambda found: sorted_places(found["start_ns"], -found["duration_ns"], found["launch_id"]))
+    spans, launch_id = _spans(rows), rows["launch_id"]
+    waiting = np.isin(launch_id, _columns(ask(_WAITING, which), "launch_id")[0])
     flags = {pattern: np.array([bool(pattern.search(text)) for text in texts.texts] + [False])[spans.name]
              for pattern in (_LAUNCHES, _KERNELS, _COPIES, _WAITS)}
     queries = np.array(["Query" in text for text in texts.texts] + [False])[spans.name]
-    succeeds = table["succeeds"].combine_chunks().to_numpy(zero_copy_only=False)[order]
     return Calls(spans, flags[_LAUNCHES], flags[_KERNELS], flags[_COPIES],
-                 (flags[_WAITS] | waiting) & ~queries & ~flags[_COPIES], succeeds, correlation[order]), launch_id[order]
+                 (flags[_WAITS] | waiting) & ~queries & ~flags[_COPIES], rows["succeeds"].astype(np.bool_)), launch_id
 
 
 def _work(ask: Ask, which: list[Any], texts: _Texts, launch_ids: Int) -> tuple[Work, dict[int, int]]:
-    table = ask(_WORK, which)
-    start, duration, kind, window, context, stream, launch, work_id, blocks, rank = _columns(
-        table, "start_ns", "duration_ns", "kind", "window_index", "context", "stream", "launch_id", "work_id", "blocks", "rank")
-    process, device, name, short_name, family, direction, memory = (texts.of(table[column]) for column in (
-        "process_id", "device_id", "name", "short_name", "family", "direction", "memory"))
-    communicates = table["communicates"].combine_chunks().to_numpy(zero_copy_only=False).astype(np.bool_)
-    branch = np.where(communicates, COMMUNICATION, np.where(kind == MEMORY, COPIES, COMPUTING))
-    cores = table["tensor_cores"].combine_chunks().cast(pa.int8()).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    found = Work(start, start + duration, kind, branch, process, window, device, _pairs(_pairs(process, context), stream), name,
-                 short_name, family, cores, places(launch_ids, launch), blocks, direction, memory)
-    known = rank != MISSING
-    order = np.lexsort((work_id, kind, found.end, start))
-    return found.where(order), dict(zip(process[known].tolist(), rank[known].tolist(), strict=True))
+    rows = _rows(ask, which, texts, _WORK, ("start_ns", "duration_ns", "launch_id", "kind", "work_id", "blocks"), (
+        "process_id", "window_index", "device_id", "context", "stream", "name", "short_name", "communicates", "family",
+        "tensor_cores", "direction", "memory", "rank"),
+        lambda found: sorted_places(found["start_ns"], found["duration_ns"], found["kind"], found["work_id"]))
+    start, kind, process, rank = rows["start_ns"], rows["kind"], rows["process_id"], rows["rank"]
+    branch = np.where(rows["communicates"] != 0, COMMUNICATION, np.where(kind == MEMORY, COPIES, COMPUTING))
+    queue = _pairs(_pairs(process, rows["context"]), rows["stream"])
+    found = Work(start, start + rows["duration_ns"], kind, branch, process, rows["window_index"], rows["device_id"], queue,
+                 rows["name"], rows["short_name"], rows["family"], rows["tensor_cores"], places(launch_ids, rows["launch_id"]),
+                 rows["blocks"], rows["direction"], rows["memory"])
+    known = np.flatnonzero(rank != MISSING)
+    ranks = {one: int(rank[known[process[known] == one][-1]]) for one in np.unique(process[known]).tolist()}
+    return found, ranks
 
 
 def _ranges(ask: Ask, which: list[Any], texts: _Texts) -> Ranges:
-    table = ask(_RANGES, which)
-    start, duration, window, thread, range_id, parent_id, depth, work = _columns(
-        table, "start_ns", "duration_ns", "window_index", "thread", "range_id", "parent_id", "depth", "work")
-    process, name, kind = (texts.of(table[column]) for column in ("process_id", "name", "kind"))
-    spans = Spans(start, start + duration, name, process, window, _pairs(process, thread))
-    serving = np.isin(range_id, _columns(ask(_SERVING, which), "range_id")[0])
-    return Ranges(spans, kind, places(range_id, parent_id), depth, work, serving)
+    rows = _rows(ask, which, texts, _RANGES, ("range_id", "parent_id", "start_ns", "duration_ns", "work"),
+                 ("process_id", "window_index", "thread", "name", "kind", "depth"),
+                 lambda found: sorted_places(found["range_id"]))
+    serving = np.isin(rows["range_id"], _columns(ask(_SERVING, which), "range_id")[0])
+    return Ranges(_spans(rows), rows["kind"], places(rows["range_id"], rows["parent_id"]), rows["depth"], rows["work"], serving)
 
 
 def _others(ask: Ask, which: list[Any], texts: _Texts) -> tuple[Spans, Int]:
-    table = ask(_OTHERS, which)
-    spans, order = _spans(table, texts)
-    return spans, texts.of(table["kind"])[order]
+    rows = _rows(ask, which, texts, _OTHERS, ("start_ns", "duration_ns", "place"),
+                 ("process_id", "window_index", "thread", "name", "kind"),
+                 lambda found: sorted_places(found["start_ns"], -found["duration_ns"], found["place"]))
+    return _spans(rows), rows["kind"]
 
 
 def places(ids: Int, wanted: Int) -> Int:

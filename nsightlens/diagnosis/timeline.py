@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.columns.arrays import Int, Mask, numbered, split
 from nsightlens.diagnosis.fences import fences
 from nsightlens.diagnosis.recorded import KERNEL, Recorded, Spans
-from nsightlens.diagnosis.window import recorded_names
 from nsightlens.intervals.apart import outermost
 from nsightlens.intervals.coverage import union
-from nsightlens.intervals.intersection import difference, intersection
+from nsightlens.intervals.intersection import difference, intersection, outside
 
 _LOADER = re.compile(r"^enumerate\(DataLoader\)|^(?:torch/utils/data/)?dataloader\.py\(\d+\): __next__|DataLoaderIter\b")
 _RECORDS = re.compile(r"StreamBeginCapture|StreamEndCapture")
@@ -85,10 +84,12 @@ class Threads:
         kernels = np.flatnonzero((work.kind == KERNEL) & (work.call >= 0))
         found = np.zeros(len(calls.spans.start), np.bool_)
         if len(kernels):
-            order = kernels[np.lexsort((calls.spans.start[work.call[kernels]], work.name[kernels], work.process[kernels]))]
-            key = np.stack([work.process[order], work.name[order]])
-            first = np.concatenate([[True], np.any(key[:, 1:] != key[:, :-1], axis=0)])
-            found[work.call[order[first]]] = True
+            what, start = numbered(work.process[kernels], work.name[kernels]), calls.spans.start[work.call[kernels]]
+            earliest = np.full(int(what.max()) + 1, np.iinfo(np.int64).max)
+            np.minimum.at(earliest, what, start)
+            early = np.flatnonzero(start == earliest[what])
+            _, first = np.unique(what[early], return_index=True)
+            found[work.call[kernels[early[first]]]] = True
         return found & calls.launches
 
     @cached_property
@@ -121,7 +122,7 @@ class Threads:
         kept = np.flatnonzero(mine)
         kept = kept[outermost(calls.spans.start[kept], calls.spans.end[kept])]
         inner = self.innermost(thread)
-        yield self._graphs(np.flatnonzero(mine))
+        yield self._graphs(mine)
         yield self._calls("first use", np.flatnonzero(mine & self._first_uses))
         yield _named("compiling", recorded, ranges.spans, own, _COMPILES)
         yield _named("data loader", recorded, ranges.spans, own, _LOADER)
@@ -132,30 +133,32 @@ class Threads:
         yield self._calls("API calls", kept[~calls.launches[kept]])
         yield self._calls("launching", kept[calls.launches[kept]])
         yield _named("MPI", recorded, ranges.spans, own, _COMMUNICATES)
-        yield _apart("MPI", recorded.mpi.where(recorded.mpi.thread == thread))
+        yield _apart("MPI", recorded.mpi, np.flatnonzero(recorded.mpi.thread == thread))
         operator = recorded.codes.get("operator", -2)
         names, kinds = self._labels
         for cause, is_it in (("ranges", kinds != operator), ("operators", kinds == operator)):
             some = (inner.name >= 0) & (names[inner.name] >= 0) & is_it[inner.name]
             yield Layer(cause, inner.start[some], inner.end[some], names[inner.name[some]])
-        yield _apart("OS calls", recorded.os.where(recorded.os.thread == thread))
+        yield _apart("OS calls", recorded.os, np.flatnonzero(recorded.os.thread == thread))
 
     def profiler(self, thread: int) -> Layer:
         """Return when the profiler held a thread: it does not always say which, but nothing begins or ends there meanwhile."""
-        spans, calls, ranges = self.recorded.overheads, self.recorded.calls.spans, self.recorded.ranges.spans
-        own, opened = calls.where(calls.thread == thread), ranges.where(ranges.thread == thread)
-        bounds = np.sort(np.concatenate([own.start, own.end, opened.start, opened.end]))
-        inside = np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
-        return _apart("profiler", spans.where(inside == 0))
+        spans = self.recorded.overheads
+        inside = np.zeros(len(spans.start), np.int64)
+        for others in (self.recorded.calls.spans, self.recorded.ranges.spans) if len(inside) else ():
+            own = others.thread == thread
+            for times in (others.start, others.end):
+                bounds = np.sort(times[own])
+                inside += np.searchsorted(bounds, spans.end, "left") - np.searchsorted(bounds, spans.start, "right")
+        return _apart("profiler", spans, np.flatnonzero(inside == 0))
 
     def _calls(self, cause: str, places: Int) -> Layer:
-        return _apart(cause, self.recorded.calls.spans.where(places))
+        return _apart(cause, self.recorded.calls.spans, places)
 
-    def _graphs(self, mine: Int) -> Layer:
+    def _graphs(self, mine: Mask) -> Layer:
         """Return when a thread records or instantiates graphs: from the begin of a capture to its end."""
-        spans = self.recorded.calls.spans.where(mine)
-        is_capture, instantiates = (recorded_names(self.recorded, spans, pattern) for pattern in (_RECORDS, _INSTANTIATES))
-        at = np.flatnonzero(is_capture)
+        spans = self.recorded.calls.spans
+        at, instantiates = (np.flatnonzero(mine & self.recorded.named(spans, pattern)) for pattern in (_RECORDS, _INSTANTIATES))
         begins = np.array(["Begin" in self.recorded.text(code) for code in spans.name[at].tolist()], np.bool_)
         pairs = np.flatnonzero(begins[:-1] & ~begins[1:]) if len(at) else np.zeros(0, np.int64)
         start = np.concatenate([spans.start[at[pairs]], spans.start[instantiates]])
@@ -184,7 +187,7 @@ class Threads:
         """Return calls and operators that last far longer than others that do the same."""
         recorded, all_calls = self.recorded, self.recorded.calls
         spans = all_calls.spans
-        allocates = recorded_names(recorded, spans, _ALLOCATES)
+        allocates = recorded.named(spans, _ALLOCATES)
         usual = ~(self._first_uses | all_calls.waits | all_calls.copies | allocates)[calls]
         length = (spans.end - spans.start)[calls]
         of_calls = calls[usual & self._outliers(spans.name[calls], length)]
@@ -221,14 +224,14 @@ class Threads:
         return found & long
 
 
-def _apart(cause: str, spans: Spans) -> Layer:
-    kept = outermost(spans.start, spans.end)
-    return Layer(cause, spans.start[kept], spans.end[kept], spans.name[kept])
+def _apart(cause: str, spans: Spans, places: Int) -> Layer:
+    """Return the outermost of some spans."""
+    places = places[outermost(spans.start[places], spans.end[places])]
+    return Layer(cause, spans.start[places], spans.end[places], spans.name[places])
 
 
 def _named(cause: str, recorded: Recorded, spans: Spans, own: Int, pattern: re.Pattern[str]) -> Layer:
-    mine = spans.where(own)
-    return _apart(cause, mine.where(recorded_names(recorded, mine, pattern)))
+    return _apart(cause, spans, own[recorded.named(spans, pattern)[own]])
 
 
 def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: Sequence[Layer] = (),
@@ -245,11 +248,13 @@ def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: 
         layers = threads.layers(number)
         beside = ((other, layer) for other in others.get(number, ()) for layer in threads.layers(other))
         for whose, layer in (*((number, each) for each in (*layers[:2], *first, *layers[2:])), *beside):
+            if not len(layer.start):
+                continue
             shared = intersection(rest_start, rest_end, layer.start, layer.end)
             found.append(Parts(rest_gap[shared.place], np.full(len(shared.place), CAUSES.index(layer.cause)),
                                layer.name[shared.other], shared.end - shared.start, shared.start,
                                np.full(len(shared.place), whose)))
-            rest = difference(rest_start, rest_end, layer.start, layer.end)
+            rest = outside(rest_start, rest_end, shared)
             rest_gap, rest_start, rest_end = rest_gap[rest.place], rest.start, rest.end
         unknown = np.full(len(rest_gap), CAUSES.index("unknown"))
         found.append(Parts(rest_gap, unknown, np.full(len(rest_gap), -1), rest_end - rest_start, rest_start,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int, Mask
+from nsightlens.columns.arrays import Int, Mask, distinct_pairs
 from nsightlens.diagnosis import working
 from nsightlens.diagnosis.branches import branches
 from nsightlens.diagnosis.clock import slowed_ns
@@ -83,8 +83,8 @@ def trees(recorded: Recorded, lost: Int) -> list[Tree]:
     """Return a tree for each device and capture window of a profile, ascending. lost: the places of calls without a kernel."""
     work = recorded.work
     found = []
-    for device, number in sorted(set(zip(work.device.tolist(), work.window.tolist(), strict=True))):
-        mine = work.where(np.flatnonzero((work.device == device) & (work.window == number)))
+    for device, number in distinct_pairs(work.device, work.window):
+        mine = work.only((work.device == device) & (work.window == number))
         if int(mine.end.max()) > int(mine.start.min()):
             found.append(_tree(recorded, mine, lost))
     return found
@@ -102,7 +102,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     ranks = tuple(sorted({recorded.ranks[each] for each in np.unique(work.process).tolist() if each in recorded.ranks}))
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
     whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
-    of_process = recorded.work.where(np.flatnonzero(whole))
+    of_process = recorded.work.only(whole)
     profile = recorded.profile
     tensor_cores = working.has_tensor_cores(profile["vendor"], device.get("name"), device.get("compute_capability"))
     return Tree(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int, Mask, split
+from nsightlens.columns.arrays import Int, Mask, distinct_pairs, split
 from nsightlens.diagnosis.recorded import Recorded, Spans, Work
 from nsightlens.intervals.apart import outermost
 from nsightlens.intervals.coverage import coverage, union
@@ -22,14 +21,6 @@ _NO_STEP = re.compile(r"warm[-_ ]?up|dataloader|data_loader|enumerate\(", re.I)
 _LOADER = re.compile(r"^enumerate\(DataLoader\)")
 _NUMBER = re.compile(r"\d+")
 _MARKS = ("annotation", "nvtx_push_pop", "nvtx_start_end")
-
-
-class Named(Protocol):
-    """What has names: codes of `Recorded.texts`."""
-
-    @property
-    def name(self) -> Int:
-        """Return the code of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +57,7 @@ class Window:
 def window(recorded: Recorded, work: Work) -> Window:
     """Return the window of GPU work of one device: the steady steps of its process, else first to last work."""
     whole = Window(int(work.start.min()), int(work.end.max()))
-    of = [_of_process(recorded, work, process, number) for process, number in sorted(set(
-        zip(work.process.tolist(), work.window.tolist(), strict=True)))]
+    of = [_of_process(recorded, work, process, number) for process, number in distinct_pairs(work.process, work.window)]
     if len(of) == 1:
         return of[0] or whole
     if any(one is None for one in of):
@@ -80,7 +70,7 @@ def _of_process(recorded: Recorded, work: Work, process: int, number: int) -> Wi
     found = steps(recorded, work, process, number)
     if found is None:
         return None
-    own = work.where((work.process == process) & (work.window == number))
+    own = work.only((work.process == process) & (work.window == number))
     linked = own.call >= 0
     if not linked.any():
         return _by_host(found, own)
@@ -187,7 +177,7 @@ def _shared(spans: Spans, start: int, end: int) -> int:
 
 def _by_loader(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
     """Return the times from one call of the data loader to the next, the last to the last GPU work."""
-    loading = own & recorded_names(recorded, recorded.ranges.spans, _LOADER)
+    loading = own & recorded.named(recorded.ranges.spans, _LOADER)
     places = np.flatnonzero(loading)
     if len(places) < _FEWEST:
         return None
@@ -197,9 +187,3 @@ def _by_loader(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
         return None
     last = max(int(work.end.max()), int(start[-1]) + 1)
     return Steps(start, np.append(start[1:], last), "iteration")
-
-
-def recorded_names(recorded: Recorded, spans: Named, pattern: re.Pattern[str]) -> Mask:
-    """Return which spans have a name that a pattern finds."""
-    found: Mask = np.array([bool(pattern.search(text)) for text in recorded.texts] + [False])
-    return found[spans.name]

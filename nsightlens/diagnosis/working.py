@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int, Mask
+from nsightlens.columns.arrays import Int, Mask, Places, numbered
 from nsightlens.diagnosis.branches import Branches
 from nsightlens.diagnosis.recorded import COMMUNICATION, COMPUTING, COPIES, Recorded, Work
 from nsightlens.diagnosis.window import Window
 from nsightlens.intervals.apart import cut
 from nsightlens.intervals.coverage import Union, union
 from nsightlens.intervals.intersection import intersection
+from nsightlens.intervals.order import one_track
 from nsightlens.names.label import title
 
 _CONTRACTIONS = ("gemm", "convolution")
@@ -67,37 +68,41 @@ def faulting(recorded: Recorded, work: Work, by: Int, window: Window, branches: 
     own = recorded.faults.device == work.device[0]
     handled = union(recorded.faults.start[own], recorded.faults.end[own])
     shared = intersection(handled.start, handled.end, branches.computing.start, branches.computing.end)
+    if not len(shared.start):
+        return []
     times = Union(shared.start, shared.end, np.zeros(len(shared.start), np.int64))
     return [piece for piece in _pieces(recorded, work, by, window, times, work.branch == COMPUTING) if piece.ns]
 
 
 def _pieces(recorded: Recorded, work: Work, by: Int, window: Window, times: Union, mask: Mask) -> list[Piece]:
-    inside = np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end))
-    own = work.where(inside)
-    start = cut(own.start, own.end, np.zeros(len(own.start), np.int64))
-    shared = intersection(start, np.maximum(own.end, start), times.start, times.end)
-    ns = np.zeros(len(own.start), np.int64)
+    own = np.flatnonzero(mask & (work.end > window.start) & (work.start < window.end))
+    end, direction = work.end[own], work.direction[own]
+    start = cut(work.start[own], end, one_track(len(own)))
+    shared = intersection(start, np.maximum(end, start), times.start, times.end)
+    what = numbered(direction, np.where(direction >= 0, work.memory[own], work.name[own]))
+    kinds = int(what.max(initial=-1)) + 1
+    ns = np.zeros(len(own), np.int64)
     np.add.at(ns, shared.place, shared.end - shared.start)
-    copied = own.direction >= 0
-    key = np.where(copied, own.direction * (len(recorded.texts) + 1) + own.memory, own.name + (len(recorded.texts) + 1) ** 2)
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    sums, counts = np.zeros(len(first), np.int64), np.bincount(which, minlength=len(first))
-    np.add.at(sums, which, ns)
-    issued = _issued(recorded, which, by[inside], ns)
-    found = [_piece(recorded, own, place, int(total), int(count), issued.get(number, ()))
+    sums, counts, first = np.zeros(kinds, np.int64), np.bincount(what, minlength=kinds), np.zeros(kinds, np.int64)
+    np.add.at(sums, what, ns)
+    first[what[::-1]] = own[::-1]
+    issued = _issued(recorded, what, by[own], ns)
+    found = [_piece(recorded, work, place, int(total), int(count), issued.get(number, ()))
              for number, (place, total, count) in enumerate(zip(first.tolist(), sums, counts, strict=True))]
     return sorted(found, key=lambda piece: (-piece.ns, piece.key))
 
 
-def _issued(recorded: Recorded, which: Int, by: Int, ns: Int) -> dict[int, tuple[tuple[str, int], ...]]:
+def _issued(recorded: Recorded, what: Places, by: Int, ns: Int) -> dict[int, tuple[tuple[str, int], ...]]:
     """Return of each sort of work who issues it, with the ns of that."""
-    keys, of = np.unique(np.stack([which, by]), axis=1, return_inverse=True)
-    sums = np.zeros(keys.shape[1], np.int64)
-    np.add.at(sums, of.ravel(), ns)
+    pair = numbered(what, by)
+    _, first = np.unique(pair, return_index=True)
+    sums = np.zeros(len(first), np.int64)
+    np.add.at(sums, pair, ns)
     found: dict[int, tuple[tuple[str, int], ...]] = {}
-    for (number, code), total in zip(keys.T.tolist(), sums.tolist(), strict=True):
-        if code >= 0:
-            found[number] = (*found.get(number, ()), (recorded.text(code), total))
+    for place, total in zip(first.tolist(), sums.tolist(), strict=True):
+        number = int(what[place])
+        if by[place] >= 0:
+            found[number] = (*found.get(number, ()), (recorded.text(int(by[place])), total))
     return found
 
 

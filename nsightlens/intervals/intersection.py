@@ -39,13 +39,17 @@ def intersection(start: Int, end: Int, other_start: Int, other_end: Int) -> Shar
 
 def difference(start: Int, end: Int, other_start: Int, other_end: Int) -> Rest:
     """Return the parts of each interval that no other one holds."""
-    shared = intersection(start, end, other_start, other_end)
-    place = np.concatenate([np.arange(len(start)), shared.place])
-    begins, ends = np.concatenate([start, shared.end]), np.concatenate([end, shared.start])
-    by_start = np.lexsort((begins, place))
-    found = Rest(place[by_start], begins[by_start], ends[np.lexsort((ends, place))])
-    lasting = found.start < found.end
-    return Rest(*(column[lasting] for column in found))
+    return outside(start, end, intersection(start, end, other_start, other_end))
+
+
+def outside(start: Int, end: Int, shared: Shared) -> Rest:
+    """Return the parts of each interval outside of what it shares with others: before, between and after these."""
+    place = np.repeat(np.arange(len(start)), np.bincount(shared.place, minlength=len(start)) + 1)
+    of = np.arange(len(shared.place)) + shared.place
+    begins, ends = start[place], end[place]
+    begins[of + 1], ends[of] = shared.end, shared.start
+    lasting = begins < ends
+    return Rest(place[lasting], begins[lasting], ends[lasting])
 
 
 def holding(time: Int, start: Int, end: Int) -> Int:

@@ -12,6 +12,7 @@ come, first served.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ _FULL = 64
 """Worth of a pair where some are worth less: shares are in parts of this."""
 LARGEST = 24_000_000
 """The most pairs of places that are looked at, at about 12 bytes of working memory each."""
+_AT_ONCE = 1 << 20
+"""Pairs of places that are compared at once."""
 
 
 def certain_pairs(one: Tokens, other: Tokens, whole: bool = False) -> Int | None:
@@ -42,8 +45,8 @@ def certain_pairs(one: Tokens, other: Tokens, whole: bool = False) -> Int | None
     shorter, apart = min(len(one), len(other)), abs(len(one) - len(other))
     spare = 64 if len(one) * len(other) > LARGEST // 2 else max(len(one), len(other))
     while len(one) * (apart + 2 * spare + 1) <= 2 * LARGEST:
-        band = _band(one, other, spare)
-        if band.best - 1 >= shorter - spare:  # an alignment that strays farther has fewer matches than are looked at
+        band = _band(one, other, spare, shorter - spare + 1)
+        if band is not None:  # an alignment that strays farther has fewer matches than are looked at
             return _certain(one, other, band, whole)
         spare *= 2
     return None
@@ -89,7 +92,7 @@ def _kept(one: Int, other: Int, band: _Band, found: Int, whole: bool) -> Mask:
     weight = _FULL * max(len(found) - doubt, 0) // len(found)
     doubted = np.full(len(one), _NOTHING)
     doubted[found[:, 0]] = found[:, 1]
-    most = _prefixes(one, other, band.first, band.last, doubted, weight)
+    most = _doubted(one, other, band.first, band.last, doubted, weight)
     partner = _path(most, band.first, len(other))
     row, column = found[:, 0] + 1, found[:, 1]
     # of two neighbours that were swapped only one is part of an alignment
@@ -102,7 +105,7 @@ def _kept(one: Int, other: Int, band: _Band, found: Int, whole: bool) -> Mask:
 
 
 def _path(most: npt.NDArray[np.int32], first: int, last: int) -> Int:
-    """Return the partner of each place of `one` in an alignment that is worth most, NOTHING for none. most: see _prefixes.
+    """Return the partner of each place of `one` in an alignment that is worth most, NOTHING for none. most: see _doubted.
 
     There is a NOTHING before the first place, and one behind the last.
     """
@@ -140,46 +143,87 @@ def _alone(one: Int, other: Int, band: _Band, slack: int) -> Int:
     return np.stack([row[lonely], column[lonely]], axis=1)
 
 
-def _band(one: Int, other: Int, spare: int) -> _Band:
-    """Return the pairs of places within `spare` of the diagonals on which the two begin and end together."""
+def _band(one: Int, other: Int, spare: int, least: int = 0) -> _Band | None:
+    """Return the pairs of places within `spare` of the diagonals on which the two begin and end together.
+
+    None where no alignment of these has `least` matches.
+    """
     first = max(min(0, len(other) - len(one)) - spare, -len(one))
     last = min(max(0, len(other) - len(one)) + spare, len(other))
-    before = _prefixes(one, other, first, last)[:-1]
-    after = _prefixes(one[::-1], other[::-1], len(other) - len(one) - last, len(other) - len(one) - first)
+    before = _prefixes(one, other, first, last, least)
+    after = None if before is None else _prefixes(
+        one[::-1], other[::-1], len(other) - len(one) - last, len(other) - len(one) - first)
+    if before is None or after is None:
+        return None
     through = after[:-1][::-1, ::-1]
-    through += before
+    through += before[:-1]
     through += 1
-    padded = _padded(other, len(one), first, last)
-    for i, token in enumerate(one):
-        through[i, ~_alike(token, padded[i : i + last - first + 1])] = 0
-    return _Band(first, last, through, before)
+    for rows, alike in _alike_rows(one, other, first, last):
+        through[rows] *= alike
+    return _Band(first, last, through, before[:-1])
 
 
-def _prefixes(
-    one: Int, other: Int, first: int, last: int, doubted: Int | None = None, weight: int = 1,
-) -> npt.NDArray[np.int32]:
+def _prefixes(one: Int, other: Int, first: int, last: int, least: int = 0) -> npt.NDArray[np.int32] | None:
     """Return the most matches between the first i of `one` and the first j of `other`; row i holds j = i + first … i + last.
 
-    doubted: per place of `one` the place of `other` (NOTHING: none) with which it is worth `weight`; other pairs are worth FULL.
+    None as soon as it shows that all of both have fewer than `least`.
+    A place holds what its left neighbour holds, or one more. So a row is a number with a bit for each that is as its neighbour,
+    and the next row follows by one addition (Crochemore and others, A fast and practical bit-vector algorithm for the longest
+    common subsequence problem, 2001).
+    """
+    width = last - first + 1
+    size, every, behind = -(-width // 8), (1 << width) - 1, 1 << width - 1
+    most = np.zeros((len(one) + 1, width), dtype=np.int32)
+    level, base = every, 0
+    for rows, alike in _alike_rows(one, other, first, last):
+        masks, levels = np.packbits(alike, axis=1, bitorder="little").tobytes(), []
+        for place in range(0, len(masks), size):
+            matches = level & int.from_bytes(masks[place : place + size], "little")
+            level = (level + matches | level - matches) & every
+            levels.append(level.to_bytes(size, "little"))
+            level = level >> 1 | behind  # the next row begins a place further on
+        bits = np.frombuffer(b"".join(levels), np.uint8).reshape(-1, size)
+        rises = np.unpackbits(bits, axis=1, count=width, bitorder="little") ^ 1
+        found = most[rows.start + 1 : rows.stop + 1]
+        np.cumsum(rises, axis=1, dtype=np.int32, out=found)
+        found += np.cumsum(np.append(base, found[:-1, 0]), dtype=np.int32)[:, None]
+        base = int(found[-1, 0])
+        if int(found[-1, -1]) + len(one) - rows.stop < least:
+            return None
+    return most
+
+
+def _doubted(one: Int, other: Int, first: int, last: int, doubted: Int, weight: int) -> npt.NDArray[np.int32]:
+    """Return what `_prefixes` returns, where pairs are worth FULL each, but `weight` if they are doubted.
+
+    doubted: per place of `one` the place of `other` (NOTHING: none).
     """
     most = np.zeros((len(one) + 1, last - first + 1), dtype=np.int32)
-    padded = _padded(other, len(one), first, last)
-    for i, token in enumerate(one):
-        row = most[i + 1]
-        row[:-1] = most[i, 1:]  # the same place of `other`, one place of `one` before
-        alike = _alike(token, padded[i : i + last - first + 1]).astype(np.int32)
-        if doubted is not None:
-            alike *= _FULL
-            if doubted[i] != _NOTHING:
-                alike[doubted[i] - i - first] = weight
-        np.maximum(row[:-1], most[i, :-1] + alike[:-1], out=row[:-1])
-        row[-1] = most[i, -1] + alike[-1]
-        np.maximum.accumulate(row, out=row)
+    for rows, alike in _alike_rows(one, other, first, last):
+        worth = np.where(alike, np.int32(_FULL), np.int32(0))
+        those = np.flatnonzero(doubted[rows] != _NOTHING)
+        worth[those, doubted[rows][those] - those - rows.start - first] = weight
+        for i, pairs in enumerate(worth, rows.start):
+            row = most[i + 1]
+            row[:-1] = most[i, 1:]  # the same place of `other`, one place of `one` before
+            np.maximum(row[:-1], most[i, :-1] + pairs[:-1], out=row[:-1])
+            row[-1] = most[i, -1] + pairs[-1]
+            np.maximum.accumulate(row, out=row)
     return most
 
 
 _NOTHING = -2
 """A place before or after the recording: like nothing, not even a HOLE."""
+
+
+def _alike_rows(one: Int, other: Int, first: int, last: int) -> Iterator[tuple[slice, Mask]]:
+    """Yield stretches of `one`, and which of the places first … last of `other`, counted from each item, are like it."""
+    width, padded = last - first + 1, _padded(other, len(one), first, last)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, width)
+    step = max(1, _AT_ONCE // width)
+    for begin in range(0, len(one), step):
+        rows = slice(begin, min(begin + step, len(one)))
+        yield rows, _alike(one[rows, None], windows[rows])
 
 
 def _padded(other: Int, rows: int, first: int, last: int) -> Int:
@@ -191,5 +235,6 @@ def _padded(other: Int, rows: int, first: int, last: int) -> Int:
     return padded
 
 
-def _alike(token: object, other: Int) -> Mask:
-    return np.asarray(((token == other) | (token == HOLE) | (other == HOLE)) & (other != _NOTHING))
+def _alike(token: Int, other: Int) -> Mask:
+    found: Mask = ((token == other) | (token == HOLE) | (other == HOLE)) & (other != _NOTHING)
+    return found

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _MOST = 4000  # characters read: behind them nothing is shown anyway
 _DEEPEST = 64
+_TITLES = 4096
+"""Names whose titles are kept: each stands in the trees of several devices."""
 _NUMBER = re.compile(r"-?\d+")
 _ARGUMENTS, _WRAPPED = re.compile(r"[<(]"), re.compile(r"\w+<([A-Za-z_]\w*)(?:#\d+)?>")
 _ORDINAL = re.compile(r"#\d+")
@@ -35,6 +38,7 @@ def shorten(key: str) -> str:
     return text if end == len(key) else key
 
 
+@lru_cache(maxsize=_TITLES)
 def title(key: str) -> str:
     """Return the name of a kernel for a sentence: without its arguments, but for the one functor that a wrapper calls."""
     text = shorten(key.partition(" [")[0])

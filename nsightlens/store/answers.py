@@ -31,8 +31,6 @@ from nsightlens.views.signature import digest, signatures
 
 MEMORY = "200MB"
 """What DuckDB may take while it computes answers: 5 million launches fit; what does not goes to disk."""
-MEMORY_ASKED = "750MB"
-"""What it may take, in one thread, for one view that somebody waits for."""
 WORTH_IT = 1_000_000
 """Events (launches, calls, ranges) from which on a store is answered: below, to compute what is asked costs less than to keep it
 all. A profile of as many is a batch of its own."""
@@ -121,7 +119,7 @@ def compute(
 
     with TemporaryDirectory(prefix="nsightlens-") as folder:
         made = Path(folder) / target.name
-        with _over_parts(made, sources, only, MEMORY) as connection:
+        with _over_parts(made, sources, only) as connection:
             connection.execute(f"SET threads = {threads}")
             rows = swept.sweep(connection, {} if only else _of_one_profile(sources))
             for name, view in _of_profiles().items():
@@ -140,7 +138,9 @@ def compute(
 
 
 @contextlib.contextmanager
-def _over_parts(made: Path, sources: Sources, only: Sequence[str] | None, memory: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def _over_parts(
+    made: Path, sources: Sources, only: Sequence[str] | None, memory: str = MEMORY,
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection to a catalog at `made` whose tables are views of the parts."""
     template.place(made, made.parent, materialise=False)
     parts = [path for by_run in sources.values() for paths in by_run.values() for path in paths]
@@ -150,26 +150,6 @@ def _over_parts(made: Path, sources: Sources, only: Sequence[str] | None, memory
         with catalog.transaction(connection):
             _show_parts(connection, sources, only)
         yield connection
-
-
-def rows_at(view: View, parameters: Mapping[str, object], sources: Sources, only: Sequence[str] | None) -> pa.Table:
-    """Return the rows of a view of scope profile at any parameters of its own for the profiles of the parts, with _place.
-
-    sources, only: as for `compute`. Raises duckdb.Error, OSError.
-    """
-    with TemporaryDirectory(prefix="nsightlens-") as folder, _over_parts(Path(folder) / "rows", sources, only, MEMORY_ASKED) as c:
-        c.execute("SET threads = 1")
-        if view.sql:
-            query, values = registry.query(view, parameters)
-            found = c.sql(query, params=values or None).to_arrow_table()
-        else:
-            found = analyses.run(view, parameters, lambda sql, values: c.sql(sql, params=values or None).to_arrow_table())
-    return found.append_column(PLACE, pa.array(range(found.num_rows), pa.int64()))
-
-
-def signature_of(view: View) -> str:
-    """Return a digest of all that the rows of a view of scope profile follow from, but its parameters and its captures."""
-    return _signatures()[view.name]
 
 
 def _show_parts(connection: duckdb.DuckDBPyConnection, sources: Sources, only: Sequence[str] | None) -> None:

@@ -25,7 +25,7 @@ from nsightlens.discovery.remote import RemotePath, path_given, path_of
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store, not_a_choice
 from nsightlens.public_calls import Exclusive, gated, gated_when_closed
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import across, answers, asked, catalog, damage, door, filter_values, kept_rows, named_rows, remote, rules
+from nsightlens.store import across, answers, catalog, damage, door, filter_values, kept_rows, named_rows, remote, rules
 from nsightlens.store.asking import Asking
 from nsightlens.store.content import Content
 from nsightlens.store.fence import of_other_files, refuse_all_but_queries, single_statement
@@ -284,9 +284,6 @@ class Store(Asking, Exclusive):
     def _answer(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
         if not view.is_shipped or view.scope == "rows" or self._is_kept(view, parameters):
             return self._computed(view, parameters)
-        rows = self._asked(view, parameters) if view.scope == "profile" else None
-        if rows is not None:
-            return rows
         return self._remembered(view, parameters, lambda: self._computed(view, parameters))
 
     def _remembered(self, view: View, parameters: Mapping[str, object], compute: Callable[[], pa.Table]) -> pa.Table:
@@ -307,15 +304,6 @@ class Store(Asking, Exclusive):
             if view.is_shipped and isinstance(exc.__cause__, _OF_CONTENT):
                 raise self._other_content(exc.__cause__) from exc
             raise
-
-    def _asked(self, view: View, parameters: Mapping[str, object]) -> pa.Table | None:
-        """Return rows that are not among the answers from the parts, where that takes less memory; else None."""
-        if isinstance(self.path, RemotePath):
-            return None
-        with contextlib.suppress(duckdb.Error, OSError):  # then they are computed here
-            found = asked.rows(self._connection, self.path, view, parameters)
-            return None if found is None else _plain_integers(found)
-        return None
 
     def _is_kept(self, view: View, parameters: Mapping[str, object]) -> bool:
         """Return whether the rows of a view, with these parameters, are among the answers of the store."""

@@ -7,8 +7,21 @@ import statistics
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nsightlens.columns.arrays import MISSING, distinct, medians, narrow, numbered, split, sums, wide
+from nsightlens.columns.arrays import (
+    MISSING,
+    distinct,
+    distinct_pairs,
+    medians,
+    narrow,
+    numbered,
+    sorted_places,
+    split,
+    sums,
+    wide,
+)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -87,3 +100,15 @@ def test_sums_are_exact_up_to_63_bits(values: list[int]) -> None:
 @pytest.mark.parametrize("values", [[1 << 62, 1 << 62], [MISSING, 5 << 60], [1 << 62] * 4, [MISSING + 1, -2]])
 def test_a_sum_of_more_bits_or_of_what_is_missing_is_missing(values: list[int]) -> None:
     assert sums(np.array([*values, 7]), np.array([0, len(values)])).tolist() == [MISSING, 7]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2), st.integers(0, 1)), max_size=30))
+def test_places_are_sorted_by_each_column_in_turn_and_equal_rows_stay_as_they_lie(rows: list[tuple[int, int, int]]) -> None:
+    columns = [np.array([row[place] for row in rows], np.int64) for place in range(3)]
+    assert sorted_places(*columns).tolist() == sorted(range(len(rows)), key=lambda place: rows[place])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), max_size=30))
+def test_pairs_are_distinct_and_ascending(rows: list[tuple[int, int]]) -> None:
+    first, second = (np.array([row[place] for row in rows], np.int64) for place in range(2))
+    assert distinct_pairs(first, second) == sorted(set(rows))

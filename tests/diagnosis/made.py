@@ -68,7 +68,7 @@ def recorded(pieces: Sequence[Piece], calls: Sequence[Call] = (), ranges: Sequen
     none_of = _spans((), codes)
     return Recorded(
         {"run": "r", "tool": "nsys", "profile_id": "x", "vendor": "cuda", "origin_epoch_ns": 0}, {}, work,
-        Calls(api, launching, launching, copying, waiting, np.ones(len(every), np.bool_), np.arange(len(every))),
+        Calls(api, launching, launching, copying, waiting, np.ones(len(every), np.bool_)),
         Ranges(_spans(ranges, codes), codes([one.kind for one in ranges]),
                np.array([one.parent for one in ranges], np.int64), np.array([one.depth for one in ranges], np.int64),
                np.arange(len(ranges)), np.zeros(len(ranges), np.bool_)),

@@ -120,12 +120,44 @@ def test_a_whole_recording_of_repetitions_is_not_placed_by_what_the_other_lacks(
 def test_the_path_is_an_alignment_that_is_worth_most(one: list[int], other: list[int], spare: int) -> None:
     arrays = [np.array(side, dtype=np.int64) for side in (one, other)]
     band = sequence_alignment._band(arrays[0], arrays[1], spare)
+    assert band is not None
     most = sequence_alignment._prefixes(arrays[0], arrays[1], band.first, band.last)
+    assert most is not None
     partner = sequence_alignment._path(most, band.first, len(other))
     found = [(i, int(j)) for i, j in enumerate(partner[1:-1]) if j >= 0]
     assert all(one[i] == other[j] for i, j in found)
     assert sorted({j for _, j in found}) == [j for _, j in found]
     assert len(found) == most[-1, len(other) - len(one) - band.first]
+
+
+@settings(max_examples=300)
+@given(_TOKENS, _TOKENS, st.integers(0, 6), st.integers(0, 6))
+def test_matches_are_those_of_pairs_that_are_worth_as_much_each(
+    one: list[int], other: list[int], before: int, behind: int,
+) -> None:
+    """The matches by bits against the plain recurrence, which the doubted pairs need."""
+    arrays = [np.array(side, dtype=np.int64) for side in (one, other)]
+    first, last = -min(before, len(one)), min(behind, len(other))
+    nothing = np.full(len(one), sequence_alignment._NOTHING)
+    plain = sequence_alignment._doubted(arrays[0], arrays[1], first, last, nothing, 1)
+    found = sequence_alignment._prefixes(arrays[0], arrays[1], first, last)
+    assert found is not None
+    assert (sequence_alignment._FULL * found).tolist() == plain.tolist()
+
+
+def test_recordings_that_differ_too_much_are_given_up_at_their_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of 100,000 that share nothing: no alignment within reach can have enough matches after the first stretch."""
+    looked_at: list[int] = []
+    alike = sequence_alignment._alike
+
+    def counted(token: Any, other: Any) -> Any:
+        looked_at.append(other.size)
+        return alike(token, other)
+
+    monkeypatch.setattr(sequence_alignment, "_alike", counted)
+    one = np.arange(100_000, dtype=np.int64)
+    assert certain_pairs(one, one + 100_000) is None
+    assert sum(looked_at) < 3 * (sequence_alignment._AT_ONCE + len(one))
 
 
 def test_too_long_recordings_are_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import nsightlens as nl
+from nsightlens.cli.cache import command as cache_command
 from nsightlens.store import user_cache
 from tests.places import OWN_CACHE
 
@@ -55,6 +58,25 @@ def test_the_cache_of_tests_is_of_their_session_alone() -> None:
     folder = user_cache.folder()
     assert os.environ.get(OWN_CACHE) and folder is not None and Path(tempfile.gettempdir()) in folder.parents
     assert Path.home() / ".cache" not in folder.parents
+
+
+def test_the_cache_keeps_the_newest(tmp_path: Path) -> None:
+    for number in range(5):
+        place = tmp_path / f"v{number}-{number:032x}.arrow"
+        user_cache.keep(place, lambda path: path.write_bytes(b"12345"), 3, 12)
+    assert sorted(file.name[:2] for file in tmp_path.iterdir()) == ["v3", "v4"], "three files at most, of 12 bytes together"
+
+
+def test_clear_deletes_what_lies_in_the_cache(bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with nl.open(bundled_store) as store:
+        store.view("verdict")
+    cache = tmp_path / "nsightlens"
+    files = len([path for path in cache.rglob("*") if path.is_file()])
+    said = CliRunner().invoke(cache_command, [])
+    assert said.exit_code == 0 and files and f"{cache}: {files} file" in said.stdout
+    assert ", deleted" in CliRunner().invoke(cache_command, ["clear"]).stdout
+    assert ": 0 files, 0.0 MB" in CliRunner().invoke(cache_command, []).stdout
 
 
 def test_the_newest_stays_where_the_clock_was_set_back(tmp_path: Path) -> None:
