@@ -1,4 +1,4 @@
-"""The sentences of a diagnosis: the only place that makes text of its values. A sentence has at most 25 words, numbers apart."""
+"""The sentences of a diagnosis: only the files `*words.py` make text of its values. At most 25 words each, numbers apart."""
 
 from __future__ import annotations
 
