@@ -76,8 +76,8 @@ _SETTER = re.compile(r"(?:(?<![\w-])--?g?env|setenv|config[\s\0]+set|set[\s\0]+-
 """What stands before a name whose value is the next word; the last are lines of a .netrc."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _BEHIND_OPTION = re.compile(r"\0--?\w[^\0=]*\0\Z")
-_LINE_BEGINS = re.compile(r"(?:\A|[\n\0])[^\S\n]*\Z")
-_REST_OF_LINE = re.compile(r"(?=[^\s\0\d]*\d)(?=[^\s\0]*[^\s\0\d])[^\s\0]+(?=[^\S\n]{0,20}(?:[\n\0]|\Z))")
+_LINE_BEGINS = re.compile(r"(?:\A|[\n\0;])[^\S\n]*\Z")
+_REST_OF_LINE = re.compile(r"(?=[^\s\0\d]*\d)(?=[^\s\0]*[^\s\0\d])[^\s\0]+(?=[^\S\n]{0,20}(?:[\n\0;]|\Z))")
 _CALL = re.compile(r"\w\(\s*\\*['\"]\Z")
 _NEXT_COMMAND = re.compile(r"[;&|]\s|(?<!\\)\n")
 

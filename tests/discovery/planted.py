@@ -144,7 +144,7 @@ SYNTAXES = (
 """Ways to assign a secret, with SECRET for it."""
 
 TEXTS = (
-    *(" ".join(words) for words in COMMANDS if "--passphrase=a planted b" not in words),
+    *(" ".join(words) for words in COMMANDS if not {"--passphrase=a planted b", "DB_PASSWORD"} & {*words}),
     "login failed: password = planted", "{'HF_TOKEN': 'planted', 'x': 1}", "['--token', 'planted']", "api_key: planted",
     "srun --export=ALL,WANDB_API_KEY=planted python x.py", "-H 'Cookie: a=planted; b=planted' x", "--token \\\n planted",
     "GET https://me:planted@host/x?token=planted: 403", "TOKEN=planted'planted' x", "set HF_TOKEN='planted planted'",
