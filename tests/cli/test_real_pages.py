@@ -52,7 +52,8 @@ def test_the_page_fits_and_names_what_is_missing(store: tuple[str, Path], width:
     assert ("Ranks side by side" in done.stdout) == (store[0] in ("eight_ranks", "windows", "nsys"))
     for ns in exact_times(store[0]):
         assert figures.duration(ns) in done.stdout
-    assert ("Memory peak · " in done.stdout) is not (bool(re.search(r"\n  - (?:totals of )?memory", done.stdout))) and "nan" not in done.stdout.split()
+    is_missing = bool(re.search(r"\n  - (?:totals of )?memory", done.stdout))
+    assert ("Memory peak · " in done.stdout) is not is_missing and "nan" not in done.stdout.split()
 
 
 def test_every_plot_is_drawn_or_says_what_is_missing(store: tuple[str, Path], tmp_path: Path) -> None:
