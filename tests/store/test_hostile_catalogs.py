@@ -27,7 +27,8 @@ ROWS = {
 """Commands whose output is that of the honest store, or there is none."""
 READERS = {
     "tables": ["sql", "SHOW TABLES"], "strange": ["sql", "FROM mine"],
-    "summary": ["summary"], "busy": ["show", "busy_time"], "headroom": ["show", "headroom"], "views": ["views", "kernel_summary"],
+    "summary": ["summary"], "busy": ["show", "busy_time"], "views": ["views", "kernel_summary"],
+    "headroom": ["show", "headroom"],
     "ranks": ["compare", "ranks"], "open": ["open"],
     "roofline": ["roofline"],
     "plan": ["plan-ncu"],
