@@ -265,6 +265,8 @@ def _note(rows: list[Row], panels: Iterable[list[Row]], left_out: int, roofless:
         lines = times.note(plottable)
     if counted:
         lines[0] += f" Bytes counted: {'; '.join(f'{LEVELS[level]}, {definitions[level]}' for level in levels_of(counted))}."
+    if given := dict.fromkeys(str(row["short_name"]) for row in plottable if row.get("work_definition") == "given"):
+        lines.append(f"Operations of {', '.join(given)}: as given.")
     hollow: dict[str, dict[str, None]] = {}
     for members in panels:
         for row in members:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
-Source = Literal["ncu", "datasheet"]
+Source = Literal["given", "ncu", "datasheet"]
 Row = dict[str, Any]
 
-_COLUMNS: dict[Source, tuple[str, str]] = {
-    "ncu": ("peak", "roof_clock_hz"), "datasheet": ("datasheet_peak", "datasheet_clock_hz")}
-"""Of each source: how the names of its peaks begin, and the column of their clock."""
+_COLUMNS: dict[Source, tuple[str, str | None]] = {
+    "given": ("given_peak", None), "ncu": ("peak", "roof_clock_hz"), "datasheet": ("datasheet_peak", "datasheet_clock_hz")}
+"""Of each source: how the names of its peaks begin, and the column of their clock where it is known."""
 LEVELS = {"dram": "DRAM", "l2": "L2", "l1": "L1"}
 SLOPE, FLAT, RIDGE = "slope", "flat", "ridge"  # marks of the labels of memory roofs, compute roofs and where they meet
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -38,7 +38,7 @@ class Roof:
         text = f"{self.name} {quantity(self.least, self.greatest, self.unit)}"
         if self.clocks:
             text += f" @ {quantity(self.clocks[0], self.clocks[-1], 'Hz')}"
-        return text + (" (datasheet)" if self.source == "datasheet" else "")
+        return text + ("" if self.source == "ncu" else f" ({self.source})")
 
 
 def memory_roofs(rows: Sequence[Row], preferred: Source) -> list[Roof]:
@@ -88,11 +88,12 @@ def _digits(value: float) -> str:
 
 def _roof(rows: Sequence[Row], name: str, kind: str, unit: str, preferred: Source) -> Roof | None:
     other: Source = "datasheet" if preferred == "ncu" else "ncu"
-    for source in (preferred, other):
+    order: tuple[Source, ...] = ("given", preferred, other)
+    for source in order:
         peak, clock = f"{_COLUMNS[source][0]}_{kind}_per_s", _COLUMNS[source][1]
-        values = [float(row[peak]) for row in rows if row[peak]]
+        values = [float(row[peak]) for row in rows if row.get(peak)]
         if values:
-            clocks = {float(row[clock]) for row in rows if kind == "flop" and row[clock]}
+            clocks = {float(row[clock]) for row in rows if kind == "flop" and clock and row[clock]}
             return Roof(name, min(values), max(values), unit, tuple(sorted(clocks)), source)
     return None
 

@@ -65,7 +65,8 @@ def note(rows: Sequence[Row]) -> list[str]:
                      f"median duration in {tools}: their intensity is an upper bound.")
     clocks: dict[str, list[float]] = {}
     for row in counted:
-        if row["roof_clock_source"] and row["roof_clock_hz"]:
+        own = row.get("given_peak_flop_per_s") and row.get("given_peak_bytes_per_s")
+        if row["roof_clock_source"] and row["roof_clock_hz"] and not own:
             clocks.setdefault(str(row["roof_clock_source"]), []).append(row["roof_clock_hz"])
     if clocks:
         clauses = [f"{quantity(min(hz), max(hz), 'Hz')}, the {clean(name)}" for name, hz in clocks.items()]

@@ -445,3 +445,36 @@ def test_the_summary_points_here(bundled_store: Path, tmp_path: Path) -> None:
                            (tmp_path / "store", f"nsightlens roofline --store {tmp_path / 'store'}\n")):
         page = CliRunner().invoke(summary, ["--store", str(store)], catch_exceptions=False, env={"COLUMNS": "300"})
         assert pointer in page.stdout
+
+
+def test_roofs_and_operations_of_a_study_go_first(store: Path, tmp_path: Path) -> None:
+    """2 MB and 5 million operations in 10 us: 200 GB/s and 500 GFLOP/s."""
+    def points(*options: str) -> dict[str, str]:
+        ask(store, "--kernel", "sgemm", "--points", tmp_path / "points.csv", *options)
+        (row,) = csv.DictReader((tmp_path / "points.csv").open())
+        return row
+
+    measured = points("--roof", "dram=800GB/s", "--roof", "fp32=2 TFLOP/s")
+    assert (float(measured["given_peak_bytes_per_s"]), float(measured["given_peak_flop_per_s"])) == (8e11, 2e12)
+    assert float(measured["given_roof_pct"]) == pytest.approx(25.0) and float(measured["roof_pct"]) == pytest.approx(20.0)
+    assert float(points("--roof", "dram=250e9")["given_roof_pct"]) == pytest.approx(80.0)
+    counted = points("--flops", "SGEMM=2.5e6")
+    assert (counted["work_definition"], float(counted["work_flop"])) == ("given", 2.5e6)
+    assert [float(counted[name]) for name in ("achieved_flop_per_s", "arithmetic_intensity")] == [2.5e11, 1.25]
+    assert float(counted["given_roof_pct"]) == pytest.approx(20.0), "the memory's share, which does not depend on operations"
+    assert "dram 800 GB/s" in ask(store, "--kernel", "sgemm", "--roof", "dram=800GB/s").stderr
+
+
+def test_operations_are_given_where_none_were_counted(store: Path, tmp_path: Path) -> None:
+    ask(store, "--kernel", "s16816gemm", "--flops", "s16816=4e6", "--roof", "tensor=1e12", "--points", tmp_path / "points.csv")
+    (row,) = csv.DictReader((tmp_path / "points.csv").open())
+    assert row["plottable"] == "True" and float(row["achieved_flop_per_s"]) == 4e11 and float(row["given_roof_pct"]) == 40.0
+
+
+@pytest.mark.parametrize("options", [
+    ("--roof", "bf17=1e12"), ("--roof", "dram=-1"), ("--roof", "dram=fast"), ("--roof", "dram"), ("--roof", "dram=1.2.3"),
+    ("--flops", "no_such_kernel=1e9"), ("--flops", "copy_kernel=1e9"), ("--flops", "=1"),
+])
+def test_figures_of_a_study_that_fit_nothing_are_refused(store: Path, options: tuple[str, str]) -> None:
+    with pytest.raises(UsageError):
+        ask(store, *options)
