@@ -157,7 +157,8 @@ nsl_find_slurm() {
 
 # --- which ranks -------------------------------------------------------------------------------------------------------
 
-# Sets nsl_ranks and nsl_max_ranks from the options, else from PROFRANK and RANKCUTOFF. $1: the default of --ranks.
+# Sets nsl_ranks and nsl_cutoff, a rank that is not profiled nor those above it, from the options, else from PROFRANK and
+# RANKCUTOFF. $1: the default of --ranks.
 nsl_settle_selection() {
   if [[ -z $nsl_ranks && -n ${PROFRANK-} ]]; then
     nsl_ranks=$PROFRANK
@@ -165,8 +166,9 @@ nsl_settle_selection() {
     nsl_say "--ranks $nsl_ranks, from PROFRANK=$PROFRANK"
   fi
   if [[ -z $nsl_max_ranks && -n ${RANKCUTOFF-} ]]; then
-    nsl_max_ranks=$RANKCUTOFF
-    nsl_say "--max-ranks $nsl_max_ranks, from RANKCUTOFF"
+    [[ $RANKCUTOFF =~ ^[0-9]{1,9}$ ]] || nsl_die 2 "RANKCUTOFF is $RANKCUTOFF: give a number, of the first rank that is not profiled"
+    nsl_cutoff=$RANKCUTOFF
+    nsl_say "ranks below $nsl_cutoff, from RANKCUTOFF"
   fi
   nsl_ranks=${nsl_ranks:-$1}
   [[ $nsl_ranks =~ ^(all|local[0-9]{1,6}|[0-9]{1,9}(,[0-9]{1,9})*)$ ]] ||
@@ -177,6 +179,7 @@ nsl_settle_selection() {
 # Whether this rank is to be profiled.
 nsl_selected() {
   local place=-1 one count=0
+  [[ -z $nsl_cutoff ]] || ((nsl_rank < 10#$nsl_cutoff)) || return 1
   case $nsl_ranks in
     all) place=$nsl_rank ;;
     local*)
@@ -275,7 +278,7 @@ nsl_find_places() {
 # --- options -----------------------------------------------------------------------------------------------------------
 
 nsl_usage_common='  --ranks WHICH        all | 0 | 0,8 | local0, the first rank of each node (variable: PROFRANK, a number is a local rank)
-  --max-ranks N        profile no more than N of them (variable: RANKCUTOFF)
+  --max-ranks N        profile no more than N of them (else RANKCUTOFF=N: only ranks below N)
   --run-dir DIR        where to write: DIR/<tool>/rank0003.* (NSIGHTLENS_RUN_DIR; default nsightlens-runs/<run id>)
   --run-id NAME        the workload and its configuration (NSIGHTLENS_RUN_ID; default: the name of DIR, else the id of the job)
   --execution-id ID    this start of it (NSIGHTLENS_EXECUTION_ID; default: from the launcher)
@@ -283,7 +286,7 @@ nsl_usage_common='  --ranks WHICH        all | 0 | 0,8 | local0, the first rank 
   --dry-run            print what would run, and do nothing
   -h, --help           this text'
 
-nsl_name=${0##*/} nsl_tool='' nsl_ranks='' nsl_max_ranks='' nsl_run_dir='' nsl_run_id='' nsl_execution_id='' nsl_overwrite='' nsl_dry_run=''
+nsl_name=${0##*/} nsl_tool='' nsl_ranks='' nsl_max_ranks='' nsl_cutoff='' nsl_run_dir='' nsl_run_id='' nsl_execution_id='' nsl_overwrite='' nsl_dry_run=''
 
 # Takes an option that all wrappers have: sets nsl_taken to the number of words used, 0 where it is none of them.
 nsl_common_option() {

@@ -212,7 +212,7 @@ if [[ -n $nsl_dry_run ]]; then
   exit 0
 fi
 
-nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" set "$nsl_what" kernel_name "$nsl_kernel" kernel_name_base "$nsl_base"
+nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" rank_cutoff "$nsl_cutoff" set "$nsl_what" kernel_name "$nsl_kernel" kernel_name_base "$nsl_base"
   kernel_filter "${nsl_filter[3]}" launch_skip "$nsl_skip" launch_count "$nsl_count" clock_control "$nsl_clocks" cache_control "$nsl_caches"
   replay_mode "$nsl_replay" ncu_options "${nsl_more[*]-}")
 nsl_find_facts ncu "$@"

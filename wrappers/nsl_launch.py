@@ -175,9 +175,15 @@ def _number(env: Mapping[str, str], names: Sequence[str]) -> int | None:
 
 
 def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
-    """Return whether this rank is to be profiled. ranks: all, local0, or numbers as in 0,8. Exits with code 2 for others."""
+    """Return whether this rank is to be profiled. ranks: all, local0, or numbers as in 0,8. Exits with code 2 for others.
+
+    Without max_ranks, a rank that is not below RANKCUTOFF is none to profile.
+    """
     if not re.fullmatch(r"all|local\d{1,6}|\d{1,9}(,\d{1,9})*", ranks):
         raise refused(f"--ranks {ranks}: give all, numbers as in 0,8, or local0 (the first rank of each node)")
+    cutoff = _number(os.environ, ("RANKCUTOFF",)) if max_ranks is None else None
+    if cutoff is not None and launch.rank >= cutoff:
+        return False
     place: int | None = launch.rank
     if ranks.startswith("local"):
         if int(ranks[5:]) != launch.local_rank:

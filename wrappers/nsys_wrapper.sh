@@ -105,11 +105,6 @@ choose_trace() {
   list_values --trace
   for name in ${wanted//,/ }; do [[ $listed != *" $name "* ]] || nsl_trace+=${nsl_trace:+,}$name; done
   nsl_trace=${nsl_trace:-cuda,nvtx,osrt,cudnn,cublas}   # a help that reads otherwise
-  [[ ,$nsl_trace, == *,mpi,* ]] || return 0
-  case $nsl_launcher in
-    openmpi) nsl_more+=(--mpi-impl=openmpi) ;;
-    pals | mpich | mvapich) nsl_more+=(--mpi-impl=mpich) ;;
-  esac
 }
 
 nsl_begin nsys all "$@"
@@ -144,7 +139,7 @@ if [[ -n $nsl_dry_run ]]; then
   exit 0
 fi
 
-nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" trace "$nsl_trace" sample "$nsl_sample" pytorch "$nsl_pytorch" stats "$nsl_stats" show_output "$nsl_show"
+nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" rank_cutoff "$nsl_cutoff" trace "$nsl_trace" sample "$nsl_sample" pytorch "$nsl_pytorch" stats "$nsl_stats" show_output "$nsl_show"
   cuda_graph_trace "$nsl_graph" capture_range "$nsl_range" nvtx_capture "$nsl_range_name" nsys_options "${nsl_more[*]-}")
 nsl_find_facts nsys "$@"
 nsl_record env "TMPDIR=$nsl_scratch" "${nsl_profile[@]}"

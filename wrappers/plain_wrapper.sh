@@ -36,7 +36,7 @@ if [[ -n $nsl_dry_run ]]; then
   nsl_print bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@"
   exit 0
 fi
-nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks")
+nsl_options=(ranks "$nsl_ranks" max_ranks "$nsl_max_ranks" rank_cutoff "$nsl_cutoff")
 nsl_find_facts '' "$@"
 nsl_record bash "$nsl_here/application.sh" "$nsl_scratch" "${TMPDIR-}" "$@"
 nsl_finish '' ''

@@ -340,7 +340,7 @@ _HELP = {
     "execution_id": "this start of it (NSIGHTLENS_EXECUTION_ID) [from the launcher]",
     "overwrite": "replace this rank's earlier capture in DIR",
     "ranks": "all | 0 | 0,8 | local0, the first rank of each node (PROFRANK, a number is a local rank)",
-    "max_ranks": "profile no more than N of them (RANKCUTOFF)",
+    "max_ranks": "profile no more than N of them (else RANKCUTOFF=N: only ranks below N)",
     "skip_first": "steps to skip at the start",
     "wait": "steps that each window waits",
     "warmup": "steps traced and discarded before each window",
@@ -374,11 +374,9 @@ def _parser() -> argparse.ArgumentParser:
             help_text += "" if default is None else f" [{default}]"
             parser.add_argument(flag, type=int if number else str, default=default,
                                 metavar="N" if number else "TEXT", help=help_text)
-    rank, most = os.environ.get("PROFRANK"), os.environ.get("RANKCUTOFF")   # as in the shell wrappers: a local rank of each node
+    rank = os.environ.get("PROFRANK")   # as in the shell wrappers: a local rank of each node
     if rank:
         parser.set_defaults(ranks=f"local{rank}" if rank.isdigit() else rank)
-    if most:
-        parser.set_defaults(max_ranks=most)
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module")
     parser.add_argument("script", help="the script, or with -m the module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from nsightlens.errors import NsightlensError, StoreError
+from nsightlens.errors import NsightlensError, StoreError, UsageError
 from nsightlens.recording.wrappers import source
 from nsightlens.store import no_links
 from nsightlens.terminal.output import echo
@@ -16,6 +16,7 @@ from nsightlens.terminal.quoting import shell_line
 from nsightlens.views.figures import counted
 
 _LEFT_OUT = ("__pycache__",)
+_PRINTED = ("nsys", "ncu")
 _EXAMPLES: tuple[tuple[str | Path, ...], ...] = (
     (Path("capture_all.sh"), "--run-dir", "runs/base", "--", "python", Path("workloads/training.py"), "--precision", "bf16"),
     ("torchrun", "--standalone", "--nproc-per-node", "4", Path("torch_profiler.py"), "--run-dir", "runs/base", "train.py"),
@@ -25,9 +26,11 @@ _EXAMPLES: tuple[tuple[str | Path, ...], ...] = (
 
 
 @click.command("wrappers")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.option("--print", "printed", type=click.Choice(_PRINTED),
+              help="Print one script for this profiler that needs no others, to paste or to save.")
 @click.option("--force", is_flag=True, help="Replace files of the same name that differ.")
-def command(folder: Path, force: bool) -> None:
+def command(folder: Path | None, printed: str | None, force: bool) -> None:
     """Write the wrappers for nsys, ncu and torch.profiler, the example workloads and the job templates to DIR.
 
     They need bash, Python's standard library and, where they use it, torch; they do not need nsightlens. Existing files that
@@ -35,7 +38,23 @@ def command(folder: Path, force: bool) -> None:
 
     \b
     nsightlens wrappers my_wrappers
+    nsightlens wrappers --print nsys
     """
+    if (folder is None) == (printed is None):
+        raise UsageError("wrappers needs a folder to write to, or --print nsys or ncu for one script")
+    if printed is not None:
+        echo(_one_file(printed), newline=False)
+    if folder is not None:
+        _write_all(folder, force)
+
+
+def _one_file(tool: str) -> str:
+    """Return the script that needs no others, for one profiler."""
+    return (source() / "one_file.sh").read_text(encoding="utf-8").replace("\ntool=nsys\n", f"\ntool={tool}\n")
+
+
+def _write_all(folder: Path, force: bool) -> None:
+    """Write the wrappers to a folder, and print how to use them. Raises NsightlensError where edited files are kept."""
     folder_of_ours = source()
     files = [file.relative_to(folder_of_ours) for file in sorted(folder_of_ours.rglob("*"))
              if file.is_file() and not any(part in _LEFT_OUT for part in file.parts)]

@@ -157,6 +157,8 @@ def test_the_readme_shows_each_wrapper() -> None:
 JOBS = {
     "cloud_vm.sh": ("torchrun", 2),
     "frontier.sbatch": ("srun", 1),
+    "mpi_binary.sbatch": ("srun", 1),
+    "openacc_binary.sbatch": ("srun", 1),
     "perlmutter.sbatch": ("srun", 1),
     "polaris.pbs": ("mpiexec", 8),
     "slurm_modules.sbatch": ("srun", 1),
@@ -185,6 +187,7 @@ def test_a_job_template_records_and_ingests(whole: Stage, name: str) -> None:
     whole.stub("apptainer", '#!/bin/bash\nwhile [[ $1 != *.sif ]]; do shift; done; shift\nexec "$@"\n')
     (whole.path / "nodes").write_text("a\nb\na\n")
     whole.stub("activate", "")
+    (whole.path / "app").symlink_to("/bin/true")
     if name == "frontier.sbatch":   # no torch here: that part is tests/workloads
         whole.stub("python", f'#!/bin/bash\n[[ $1 == *torch_profiler.py ]] || exec {sys.executable} "$@"\n')
     done = whole.run(

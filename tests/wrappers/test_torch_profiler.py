@@ -96,7 +96,7 @@ def test_a_batch_script_is_one_process() -> None:
     assert find_launch(BATCH) == Launch()
 
 
-def test_which_ranks() -> None:
+def test_which_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = [Launch("x", r, r % 4, 16, 4, r // 4) for r in range(16)]
 
     def chosen(words: str, most: int | None = None) -> list[int]:
@@ -108,6 +108,8 @@ def test_which_ranks() -> None:
     assert chosen("8,0", 1) == [8]
     assert chosen("local0") == [0, 4, 8, 12]
     assert chosen("local1", 2) == [1, 5]
+    monkeypatch.setenv("RANKCUTOFF", "6")
+    assert chosen("local0") == [0, 4] and chosen("all") == list(range(6)) and chosen("all", 7) == list(range(7))
     with pytest.raises(SystemExit):
         chosen("first")
 
@@ -171,9 +173,8 @@ def test_the_environment_reaches_no_sidecar(tmp_path: Path, monkeypatch: pytest.
 
 def test_options_and_the_variables_of_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROFRANK", "0")
-    monkeypatch.setenv("RANKCUTOFF", "8")
     found = torch_profiler._parser().parse_args(["--active", "2", "--no-record-shapes", "train.py", "--active", "9", "x y"])
-    assert (found.ranks, found.max_ranks, found.active, found.record_shapes) == ("local0", 8, 2, False)
+    assert (found.ranks, found.active, found.record_shapes) == ("local0", 2, False)
     assert (found.script, found.arguments) == ("train.py", ["--active", "9", "x y"])
 
 
