@@ -21,6 +21,7 @@ Log of SCHEMA_VERSION
 11  table process_groups
 12  table host_functions; ranges: communicator, message_bytes, group_size, group_rank, root_rank, peer_rank, reduction
 13  memory_ops: bandwidth_duration_ns, and duration_ns is as written
+14  memory_ops: collective
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -257,6 +258,8 @@ MEMORY_OPS = Table(
         *_LAUNCHED,
         _c("graph_node_id", INT64, "reader", "CUDA-graph node, where the tool recorded it."),
         *_WHY,
+        _c("collective", TEXT, "attribution", "Communication that a copy is part of: the operation that the innermost range or "
+           "operator names (allgather, send), unnamed where they only say that they communicate; NULL for other operations."),
     ),
     "memory_op_id",
     ("memory_op_id", "start_ns", "duration_ns", "bandwidth_duration_ns", "bytes", "address", "correlation_id", "launch_id",

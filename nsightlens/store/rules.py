@@ -10,7 +10,7 @@ from __future__ import annotations
 VERSIONS = {
     "names": 6,
     "launches": 2,
-    "attribution": 2,
+    "attribution": 3,
     "overruns": 1,
     "matching": 3,
     "nsys": 13,
