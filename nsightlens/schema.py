@@ -21,7 +21,7 @@ Log of SCHEMA_VERSION
 11  table process_groups
 12  table host_functions; ranges: communicator, message_bytes, group_size, group_rank, root_rank, peer_rank, reduction
 13  memory_ops: bandwidth_duration_ns, and duration_ns is as written
-14  memory_ops: collective
+14  memory_ops: collective; kernels: peer_rank
 """
 
 from __future__ import annotations
@@ -219,6 +219,7 @@ KERNELS = Table(
         _c("group_size", INT32, "reader", "Ranks in the collective's process group."),
         _c("group_name", TEXT, "reader", "Name of the process group."),
         _c("group_seq", INT64, "reader", "Sequence number of the collective within its group."),
+        _c("peer_rank", INT32, "reader", "Rank that a send goes to or a receive comes from (Kineto)."),
         _c("metrics", METRICS, "reader", "ncu counters under ncu's raw names, in base units (ns, byte, hz, cycle, %)."),
         _c("ncu_id", INT64, "reader", "ncu's own ID of the launch within its report."),
         _c("nvtx_range", TEXT, "reader", "NVTX state that ncu printed with the launch."),
@@ -700,8 +701,8 @@ COLLECTIVE_RECORDS = Table(
 
 PROCESS_GROUPS = Table(
     "process_groups",
-    "One row per process group that PyTorch lists of a rank (distributedInfo.pg_config): what `kernels.group_name` is called, "
-    "and the place of the rank in it.",
+    "One row per process group that PyTorch lists of a rank (distributedInfo.pg_config) or names in its kernels: what "
+    "`kernels.group_name` is called, and the place of the rank in it.",
     (
         *_WHERE_FROM,
         _c("group_name", TEXT, "reader", "Name of the process group, as in `kernels`."),

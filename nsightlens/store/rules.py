@@ -15,7 +15,7 @@ VERSIONS = {
     "matching": 3,
     "nsys": 13,
     "ncu": 5,
-    "kineto": 12,
+    "kineto": 13,
     "steps": 1,
     "nccl_inspector": 1,
     "flight_recorder": 1,

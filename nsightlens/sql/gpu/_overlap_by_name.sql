@@ -24,8 +24,7 @@
 CREATE MACRO _overlap_by_name(per := 'process_device', communication_pattern := NULL) AS TABLE
 WITH work AS NOT MATERIALIZED (
     SELECT run, tool, rank, profile_id, window_index, process_id, device_id, name, family, start_ns, duration_ns FROM _bounded_kernels
-    UNION ALL
-    SELECT run, tool, rank, profile_id, window_index, process_id, device_id, name, 'collective', start_ns, duration_ns
+    UNION ALL SELECT run, tool, rank, profile_id, window_index, process_id, device_id, name, 'collective', start_ns, duration_ns
     FROM memory_ops WHERE collective IS NOT NULL AND communication_pattern IS NULL
 ), named AS MATERIALIZED (
     -- an odd code says that the kernels communicate, so that an edge needs no more than the code
