@@ -21,6 +21,7 @@ Log of SCHEMA_VERSION
 11  table process_groups
 12  table host_functions; ranges: communicator, message_bytes, group_size, group_rank, root_rank, peer_rank, reduction
 13  memory_ops: bandwidth_duration_ns, and duration_ns is as written
+14  memory_ops: collective; kernels: peer_rank
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 
 Stage = Literal["reader", "ingest", "normalise", "attribution"]
 
@@ -218,6 +219,7 @@ KERNELS = Table(
         _c("group_size", INT32, "reader", "Ranks in the collective's process group."),
         _c("group_name", TEXT, "reader", "Name of the process group."),
         _c("group_seq", INT64, "reader", "Sequence number of the collective within its group."),
+        _c("peer_rank", INT32, "reader", "Rank that a send goes to or a receive comes from (Kineto)."),
         _c("metrics", METRICS, "reader", "ncu counters under ncu's raw names, in base units (ns, byte, hz, cycle, %)."),
         _c("ncu_id", INT64, "reader", "ncu's own ID of the launch within its report."),
         _c("nvtx_range", TEXT, "reader", "NVTX state that ncu printed with the launch."),
@@ -257,6 +259,8 @@ MEMORY_OPS = Table(
         *_LAUNCHED,
         _c("graph_node_id", INT64, "reader", "CUDA-graph node, where the tool recorded it."),
         *_WHY,
+        _c("collective", TEXT, "attribution", "Communication that a copy is part of: the operation that the innermost range or "
+           "operator names (allgather, send), unnamed where they only say that they communicate; NULL for other operations."),
     ),
     "memory_op_id",
     ("memory_op_id", "start_ns", "duration_ns", "bandwidth_duration_ns", "bytes", "address", "correlation_id", "launch_id",
@@ -697,8 +701,8 @@ COLLECTIVE_RECORDS = Table(
 
 PROCESS_GROUPS = Table(
     "process_groups",
-    "One row per process group that PyTorch lists of a rank (distributedInfo.pg_config): what `kernels.group_name` is called, "
-    "and the place of the rank in it.",
+    "One row per process group that PyTorch lists of a rank (distributedInfo.pg_config) or names in its kernels: what "
+    "`kernels.group_name` is called, and the place of the rank in it.",
     (
         *_WHERE_FROM,
         _c("group_name", TEXT, "reader", "Name of the process group, as in `kernels`."),

@@ -19,10 +19,11 @@ import pyarrow as pa
 from nsightlens.analyses import Ask, once
 from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, integers, narrow, numbered, split
 from nsightlens.matching.collectives import Calls, Clock, Kinds, Matched, clocks, match
+from nsightlens.matching.messages import Messages, messages
 from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
 
 _SAME = ("profile_id", "process_id", "rank", "host", "stream", "group_name", "group_size", "collective", "short_name",
-         "message_bytes")
+         "message_bytes", "peer_rank")
 """What the kernels of a kind have in common."""
 _NUMBERED = f"""
 SELECT (row_number() OVER (ORDER BY {", ".join(f"k.{name}" for name in _SAME)}) - 1)::INTEGER AS kind, k.*, p.run, p.tool,
@@ -32,7 +33,7 @@ JOIN profiles AS p ON k.profile_id = p.profile_id
 JOIN _profile_executions AS e ON k.profile_id = e.profile_id
 """
 _KINDS = f"""
-SELECT run, tool, execution_id, rank, process_id, host, stream, group_name, group_size,
+SELECT run, tool, execution_id, rank, process_id, host, stream, group_name, group_size, peer_rank,
     coalesce(nullif(collective, ''), short_name) AS collective, short_name, message_bytes,
     origin_epoch_ns IS NOT NULL AS has_epoch
 FROM ({_NUMBERED}) ORDER BY kind
@@ -55,7 +56,8 @@ class Execution:
     """The communication kernels of one execution under one tool, what could be matched of them, and the clocks that follow.
 
     kinds: what their kinds say. unsized: of each kind, whether its payload says nothing of the call. calls: the kernels;
-    kernel_id, step: of each (see `arrays.wide`). left_out: ranks that take no part, and why.
+    kernel_id, step: of each (see `arrays.wide`). messages: sends and receives with their other end. left_out: ranks that take no
+    part, and why.
     """
 
     run: str
@@ -68,6 +70,7 @@ class Execution:
     kernel_id: npt.NDArray[Any]
     step: npt.NDArray[Any]
     matched: list[Matched]
+    messages: Messages
     clocks: dict[int, Clock]
     left_out: dict[int, str]
 
@@ -188,17 +191,25 @@ def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, k
         "rank": narrow(rank), "token": numbered(names.name, kernel, payload), "stream": distinct(kinds["stream"])[0],
         "group": group, "group_size": np.maximum(integers(kinds["group_size"]), 0),
         "resolution": np.array([resolution.get(number, 1) for number in rank.tolist()])}
-    takes_part = np.array([owners.get(number) == 1 for number in rank.tolist()], dtype=np.bool_) & ~names.two_ranks
+    is_one = np.array([owners.get(number) == 1 for number in rank.tolist()], dtype=np.bool_)
     of_kinds = Kinds(**{name: column.astype(np.int32) for name, column in in_numbers.items()}, paired=names.paired,
-                     takes_part=takes_part)
+                     takes_part=is_one & ~names.two_ranks)
     calls = Calls(kind, start, end, kernels["number"], kernels["step"], kernels["is_possible"], of_kinds,
                   [str(name) for name in groups])
     matched = match(calls)
     fitted = clocks(calls, matched)
     placed = {number for group in matched for number in np.unique(calls.rank(group.place)).tolist()}
     of_ranks = {number: hosts[host[kind[mine.stop - 1]]] for number, mine in by_rank.items()}
+    sent = messages(calls, np.where(is_one, _channels(kinds, names, rank, group), -1), numbered(integers(kinds["message_bytes"])))
     return Execution(run, tool, execution_id, of_ranks, kinds, names.unsized, calls, kernels["kernel_id"], kernels["step"],
-                     matched, fitted, _left_out(owners, placed, fitted))
+                     matched, sent, fitted, _left_out(owners, placed, fitted, set(np.unique(calls.rank(sent.place)).tolist())))
+
+
+def _channels(kinds: pa.Table, names: _Names, rank: Int, group: Int) -> Int:
+    """Return a number for communicator, sender and receiver of each kind; -1 where it is no send or receive, or one is unknown."""
+    peer = integers(kinds["peer_rank"])
+    sender, receiver = np.where(names.receives, peer, rank), np.where(names.receives, rank, peer)
+    return np.where(names.two_ranks & (group >= 0) & (peer != MISSING) & (peer != rank), numbered(group, sender, receiver), -1)
 
 
 def _by_rank(rank: Int, kind: Places) -> list[tuple[int, slice]]:
@@ -211,13 +222,14 @@ def _by_rank(rank: Int, kind: Places) -> list[tuple[int, slice]]:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What kinds are by their names: name (a number for the operation, else for the name), and four sorts of them.
+    """What kinds are by their names: name (a number for the operation, else for the name), and five sorts of them.
 
     unsized: whose payload says nothing of the call: uneven ones and barriers.
     """
 
     name: Int
     two_ranks: Mask
+    receives: Mask
     paired: Mask
     uneven: Mask
     unsized: Mask
@@ -233,21 +245,23 @@ def _names(kinds: pa.Table) -> _Names:
         names.append((operation(collective) or operation(kernel), collective))
     codes: dict[str, int] = {}
     name = np.array([codes.setdefault(named or collective, len(codes)) for named, collective in names], dtype=np.int64)
-    sorts = [[named in POINT_TO_POINT, named is None and bool(_UNNAMED.search(collective)), named in UNEVEN,
+    sorts = [[named in POINT_TO_POINT, named == "recv", named is None and bool(_UNNAMED.search(collective)), named in UNEVEN,
               named in UNEVEN or named == "barrier"]
              for named, collective in names]
-    two_ranks, paired, uneven, unsized = np.array(sorts, dtype=bool).reshape(-1, 4)[which].T
-    return _Names(name[which], two_ranks, paired, uneven, unsized)
+    two_ranks, receives, paired, uneven, unsized = np.array(sorts, dtype=bool).reshape(-1, 5)[which].T
+    return _Names(name[which], two_ranks, receives, paired, uneven, unsized)
 
 
-def _left_out(owners: Mapping[int, int], placed: set[int], fitted: Mapping[int, Clock]) -> dict[int, str]:
-    """Return why ranks with communication kernels take no part."""
+def _left_out(owners: Mapping[int, int], placed: set[int], fitted: Mapping[int, Clock], messaging: set[int]) -> dict[int, str]:
+    """Return why ranks with communication kernels take no part. messaging: those of which messages could be matched."""
     found: dict[int, str] = {}
     for rank, processes in sorted(owners.items()):
         if processes > 1:
             found[rank] = f"{processes} processes claim it"
         elif len(owners) == 1:
             found[rank] = "no other rank was captured"
+        elif rank not in placed and rank in messaging:
+            found[rank] = "of its calls only sends and receives could be matched (stage_waits)"
         elif rank not in placed:
             found[rank] = "none of its calls could be matched with another rank's"
         elif rank not in fitted:

@@ -6,9 +6,10 @@ import numpy as np
 
 from nsightlens.analyses import Ask, once
 from nsightlens.analyses._executions import executions
+from nsightlens.analyses._stages import ends
 from nsightlens.columns.arrays import wide
 from nsightlens.diagnosis.judged import Judged, judged
-from nsightlens.diagnosis.ranks import Exchanges
+from nsightlens.diagnosis.ranks import Awaited, Exchanges
 
 
 def judgements(ask: Ask) -> list[Judged]:
@@ -17,7 +18,7 @@ def judgements(ask: Ask) -> list[Judged]:
 
 
 def _judgements(ask: Ask) -> list[Judged]:
-    return judged(ask, lambda run, tool: _exchanges(ask, run, tool))
+    return judged(ask, lambda run, tool: (_exchanges(ask, run, tool), _awaited(ask, run, tool)))
 
 
 def _exchanges(ask: Ask, run: str, tool: str) -> Exchanges | None:
@@ -39,3 +40,24 @@ def _exchanges(ask: Ask, run: str, tool: str) -> Exchanges | None:
     found = Exchanges(*(np.concatenate(column) for column in columns))
     order = np.lexsort((found.start, found.rank))
     return Exchanges(*(column[order] for column in found))
+
+
+def _awaited(ask: Ask, run: str, tool: str) -> Awaited:
+    """Return the waits in sends and receives of a run under a tool, in ns since the epoch."""
+    rank, start, length = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    kernels: list[str] = []
+    whom: list[str] = []
+    for execution in executions(ask):
+        found = ends(ask, execution)
+        if (execution.run, execution.tool) != (run, tool) or not len(found.place):
+            continue
+        names = execution.kinds["short_name"].take(execution.calls.kind[found.place]).to_pylist()
+        kernels += [name or "" for name in names]
+        whom += [f"rank {peer}" if stage is None else f"stage {stage}"
+                 for peer, stage in zip(found.peer.tolist(), found.stages(found.peer), strict=True)]
+        for column, values in zip((rank, start, length), (found.rank, execution.calls.start[found.place], found.wait), strict=True):
+            column.append(values)
+    ranks, starts, lengths = (np.concatenate(column) for column in (rank, start, length))
+    order = np.lexsort((starts, ranks))
+    return Awaited(ranks[order], starts[order], (starts + lengths)[order], [kernels[place] for place in order.tolist()],
+                   [whom[place] for place in order.tolist()])

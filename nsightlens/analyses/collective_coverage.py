@@ -1,7 +1,7 @@
 """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no part and why.
 
-Unmatched kernels count as communication everywhere, but do not show which rank waited for which: point-to-point calls, sends
-and receives that do not end together on all ranks, calls whose counterparts were not captured or whose order is uncertain. The
+Unmatched kernels count as communication everywhere, but do not show which rank waited for which: sends
+and receives that name no other rank and do not end together on all ranks, calls whose counterparts were not captured or whose order is uncertain. The
 row with rank NULL holds the kernels of processes of unknown rank.
 @scope run
 @topic ranks
@@ -47,8 +47,8 @@ def analyse(ask: Ask) -> pa.Table:
 def _rows(execution: Execution) -> Iterator[dict[str, Any]]:
     calls = execution.calls
     matched = np.zeros(len(calls.kind), dtype=np.bool_)
-    for group in execution.matched:
-        matched[group.place] = True
+    for places in (*(group.place for group in execution.matched), execution.messages.place):
+        matched[places] = True
     for number, mine in sorted(execution.ranks, key=lambda item: item[0] == MISSING):
         known = number if number != MISSING else None
         left_out = "its number is not known" if known is None else execution.left_out.get(known)

@@ -70,8 +70,8 @@ WITH queues AS (
     FROM (SELECT DISTINCT device_id, context, stream FROM _gpu_work WHERE {_HERE})
 )"""
 _WORK = f"""{_QUEUES}
-SELECT (list_position({list(BOUNDS)}, CASE kind WHEN 'memory' THEN 'memory' WHEN 'graph' THEN 'unknown'
-        ELSE CASE family WHEN 'collective' THEN 'communication' ELSE 'compute' END END) - 1)::TINYINT AS bound,
+SELECT (list_position({list(BOUNDS)}, CASE WHEN family = 'collective' THEN 'communication' WHEN kind = 'memory' THEN 'memory'
+        WHEN kind = 'graph' THEN 'unknown' ELSE 'compute' END) - 1)::TINYINT AS bound,
     queue, start_ns, end_ns, launch_id, work_id
 FROM _gpu_work AS w JOIN queues AS q ON q.device_id IS NOT DISTINCT FROM w.device_id
     AND q.context IS NOT DISTINCT FROM w.context AND q.stream IS NOT DISTINCT FROM w.stream

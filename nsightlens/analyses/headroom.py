@@ -5,8 +5,9 @@ its memory, by the datasheet. Work and bytes come from ncu's counters of the sam
 of its operator (shape_work), carried from Kineto to nsys by launch, else by configuration if all launches agree. If several
 kernels share the work of a call, the call has a roof as a whole: per operator, module, phase and step its kernels share it by
 their times. Products, convolutions and attention need both operations and bytes; for other kernels the bytes are enough.
-Collectives, memory operations and graphs of unknown kernels have no roof here. max_gain_ns is the most by which a faster
-kernel can shorten the process: the headroom of each launch, as far as the launch is on the critical path (critical_path).
+Collectives, memory operations and graphs of unknown kernels have no roof here. max_gain_ns is the most by which faster
+kernels can shorten the process: the headroom of each launch, and of one whose roof is unknown all its time, as far as the
+launch is on the critical path (critical_path).
 Times come from the undisturbed tool: nsys, else Kineto; durations of concurrent kernels add up. If no launch of a row has a
 known roof, its gain, headroom and time at the roof are NULL: unknown_roof_ns and no_roof_ns are all of its gpu_ns. Within each
 run and tool, the largest gain comes first, then the largest headroom, and unknown ones last.
@@ -31,7 +32,7 @@ run and tool, the largest gain comes first, then the largest headroom, and unkno
 @column process_id           OS process.
 @column item                 The kernel, operator, ...; NULL for work outside any.
 @column launches             Kernels, memory operations and graph launches.
-@column max_gain_ns          What the process can gain at most; NULL where no roof is known.
+@column max_gain_ns          What faster kernels can save the process at most; NULL where no roof is known.
 @column headroom_ns          Time above the roof, of launches with a known roof; NULL where there is none.
 @column at_roof_ns           Their time at the roof, as above.
 @column unknown_roof_ns      Time of kernels whose roof is unknown.
@@ -226,14 +227,14 @@ def _settle(kernels: Kernels, places: Int, alike: Int, sorts: list[Sort]) -> Non
     """Divide the time of these kernels, each by its own roof."""
     alike, spent, on_path = alike[places], kernels.spent[places], kernels.on_path[places]
     roof = np.array([MISSING if sort.roof is None or sort.roof.ns is None else sort.roof.ns for sort in sorts], np.int64)[alike]
-    at_roof = np.minimum(spent, roof)
+    at_roof = np.where(roof == MISSING, 0, np.minimum(spent, roof))
     gain = np.where(on_path == MISSING, spent - at_roof, np.minimum(spent - at_roof, on_path))
     columns = (np.ones_like(alike), spent, at_roof, gain, (roof > spent).astype(np.int64))
     for sort, launches, *times in zip(sorts, *(_summed(column, alike, len(sorts)) for column in columns), strict=True):
         if launches and sort.roof is None:
             sort.group.sums["no_roof_ns"] += times[0]
         elif launches and sort.roof is not None and sort.roof.ns is None:
-            sort.group.sums["unknown_roof_ns"] += times[0]
+            sort.group.sums.update(unknown_roof_ns=times[0], max_gain_ns=times[2])
             sort.group.reasons[sort.roof.reason or ""] += times[0]
         elif launches and sort.roof is not None:
             _divide(sort.group, sort.roof, *times)

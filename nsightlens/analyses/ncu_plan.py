@@ -4,7 +4,9 @@ A row is one start of the program under ncu: a filter that matches one kernel, t
 number to measure. The plan is for the process of the lowest rank of each run. Collectives are left out: ncu replays a launch
 alone, and a collective would wait for the others. The warm-up is skipped: the first recorded step, or without steps the first
 fifth of the launches; a configuration that occurs only there is measured there. Nearby launches of one kernel are measured in
-one start if that is cheaper than two. An nsys capture is assumed to begin with the program. A Kineto trace begins later: the
+one start if that is cheaper than two. Where it is cheaper still, one start without a filter measures all that lies between the
+first and the last launch that are wanted (of a Kineto trace a whole step): everything but collectives, which the wrapper leaves
+out. An nsys capture is assumed to begin with the program. A Kineto trace begins later: the
 plan skips as many launches as the steps before it would have had if they were like its own, and measures a whole step of the
 kernel. The same launches recur only if the program repeats the same work. The estimate is rough, and none of it was measured:
 passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed), 42 (full); a pass takes twice the kernel's own duration (base
@@ -25,8 +27,8 @@ clock, cold caches) and 25 ms, a start 30 s and the time until its last launch.
 @column run              Run.
 @column tool             Tool whose timeline is planned from: nsys or kineto.
 @column rank             Rank to measure; NULL where unknown.
-@column kernel           What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says.
-@column name_base        What the filter is compared with: function (base names) or demangled.
+@column kernel           What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says; NULL: all.
+@column name_base        What the filter is compared with: function (base names) or demangled; NULL without a filter.
 @column launch_skip      Matching launches to skip.
 @column launch_count     Launches that are measured.
 @column configurations   Launch configurations that these stand for.
@@ -54,6 +56,9 @@ PASSES = {"minimal": 12, "basic": 10, "roofline": 16, "detailed": 30, "full": 42
 _PASS_S = 0.025
 _SLOWER = 2.0
 _START_S = 30.0
+_LEFT_OUT = (r"^(nccl|nvshmem|multimem_|cross_device_reduce|one_shot_all|two_shot_all|oneShotAll|twoShotAll|userbuffers_|wait_signal"
+             r"|allreduce|all_reduce|allgather|all_gather|alltoall|all_to_all|reducescatter|reduce_scatter)")
+"""Base names of collectives that the wrapper leaves out of a start without a filter."""
 
 # All kernels of CUTLASS share a few base names: these are distinguished by the word in their template argument.
 _CONFIGURATIONS = """
@@ -67,6 +72,9 @@ WITH process AS (
     SELECT k.*, row_number() OVER mine - 1 AS place_of_all, count(*) OVER (PARTITION BY k.run) AS all_launches,
         min(step) OVER (PARTITION BY k.run) AS first_step, max(step) OVER (PARTITION BY k.run) AS last_step,
         start_ns + duration_ns - min(start_ns) OVER (PARTITION BY k.run) AS until_ns,
+        (sum(CASE WHEN family = 'collective' THEN 0 ELSE 1 END) OVER mine)::BIGINT AS ordinal,
+        (sum(CASE WHEN family = 'collective' THEN 0 ELSE coalesce(duration_ns, 0) END) OVER mine)::BIGINT AS before_ns,
+        bool_or(family = 'collective' AND NOT regexp_matches(short_name, ?)) OVER (PARTITION BY k.run) AS has_others,
         CASE WHEN short_name IN ('Kernel', 'Kernel2', 'device_kernel')
             THEN coalesce(nullif(regexp_extract(name, '<\\s*(\\w*cutlass\\w*_\\w+)', 1), ''), short_name)
             ELSE short_name END AS found
@@ -81,7 +89,11 @@ WITH process AS (
             ELSE place_of_all < all_launches // 5 END AS is_warm_up
     FROM launched
 ), steps AS (
-    SELECT run, count(DISTINCT step) AS steps FROM launched GROUP BY run
+    SELECT run, count(*) AS steps, max(n) AS most_in_step, sum(n) / count(*) AS mean_in_step, max(ns) AS most_ns
+    FROM (SELECT run, step, count(*) FILTER (family IS DISTINCT FROM 'collective') AS n,
+            sum(duration_ns) FILTER (family IS DISTINCT FROM 'collective') AS ns
+        FROM launched WHERE step IS NOT NULL GROUP BY run, step)
+    GROUP BY run
 ), rates AS (
     SELECT run, found, max(n) AS most_per_step, sum(n) / any_value(steps) AS mean_per_step
     FROM (SELECT run, found, step, count(*) AS n FROM placed WHERE step IS NOT NULL GROUP BY run, found, step)
@@ -93,8 +105,12 @@ SELECT p.run, p.tool, p.rank, p.found, min(p.first_step) AS first_step, max(r.mo
     min(p.short_name) <> p.found AS is_word,
     CAST(sum(p.duration_ns) AS BIGINT) AS total_ns, avg(p.duration_ns) AS mean_ns,
     coalesce(min(place) FILTER (NOT is_warm_up), max(place)) AS place,
-    min_by(until_ns, (is_warm_up, CASE WHEN is_warm_up THEN -place ELSE place END)) AS until_ns
+    min_by({'until_ns': until_ns, 'ordinal': ordinal, 'before_ns': before_ns, 'own_ns': p.duration_ns},
+        (is_warm_up, CASE WHEN is_warm_up THEN -place ELSE place END)) AS chosen,
+    any_value(has_others) AS has_others, any_value(s.most_in_step) AS most_in_step, any_value(s.mean_in_step) AS mean_in_step,
+    any_value(s.most_ns) AS most_ns
 FROM placed AS p
+LEFT JOIN steps AS s ON p.run = s.run
 LEFT JOIN rates AS r ON p.run = r.run AND p.found = r.found
 WHERE p.family IS DISTINCT FROM 'collective' AND p.duration_ns IS NOT NULL
 GROUP BY p.run, p.tool, p.rank, p.found, p.kernel_key, p.grid_x, p.grid_y, p.grid_z, p.block_x, p.block_y, p.block_z
@@ -116,10 +132,10 @@ def analyse(
         raise not_a_choice("ncu_plan", "metric_set", metric_set, PASSES)
     if not 0 < cover <= 100:
         raise UsageError(f"cover is a share in percent, above 0 and up to 100, not {cover}")
-    found = ask(_CONFIGURATIONS, [which_run, which_run, which_rank, which_rank]).to_pylist()
+    found = ask(_CONFIGURATIONS, [which_run, which_run, which_rank, which_rank, _LEFT_OUT]).to_pylist()
     by_run: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in found:
-        by_run[row["run"]].append(row)
+        by_run[row["run"]].append(row | {"until_ns": row["chosen"]["until_ns"]})
     rows = [row for configurations in by_run.values() for row in _starts(configurations, cover, PASSES[metric_set], budget_s)]
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
@@ -137,6 +153,10 @@ def _starts(configurations: list[dict[str, Any]], cover: float, passes: int, bud
     starts = [_start(group, all_ns, passes) for wanted in by_kernel.values() for group in _groups(wanted, passes)]
     starts.sort(key=lambda row: (-row["total_ns"], row["kernel"], row["launch_skip"]))
     left = float("inf") if budget_s is None else budget_s
+    whole = _unfiltered(configurations, [row for wanted in by_kernel.values() for row in wanted], all_ns, passes)
+    if whole["estimated_s"] <= left and whole["estimated_s"] < sum(row["estimated_s"] for row in starts) and not any(
+            row["has_others"] for row in configurations):
+        starts = [whole]
     for row in sorted(starts, key=lambda row: -row["total_ns"] / row["estimated_s"]):
         row["fits"] = row["estimated_s"] <= left
         left -= row["estimated_s"] if row["fits"] else 0
@@ -181,6 +201,27 @@ def _start(group: list[dict[str, Any]], all_ns: int, passes: int) -> dict[str, A
         "name_base": "demangled" if first["is_word"] else "function", "launch_skip": skip, "launch_count": count,
         "configurations": len(group), "total_ns": total_ns, "time_pct": round(100 * total_ns / all_ns, 1) if all_ns else None,
         "passes": passes, "estimated_s": round(_START_S + last["until_ns"] / 1e9 + count * mean_s, 1),
+    }
+
+
+def _unfiltered(
+    configurations: list[dict[str, Any]], wanted: list[dict[str, Any]], all_ns: int, passes: int,
+) -> dict[str, Any]:
+    """Return the row of one start that measures all launches from the first to the last that are wanted, or a whole step."""
+    first, last = (pick(wanted, key=lambda row: row["chosen"]["ordinal"]) for pick in (min, max))
+    if all(_begins_later(row) for row in wanted):
+        skip, count, ns = round((first["first_step"] + 1) * first["mean_in_step"]), first["most_in_step"], first["most_ns"]
+        met = [row for row in configurations if _begins_later(row)]
+    else:
+        skip, count = first["chosen"]["ordinal"] - 1, last["chosen"]["ordinal"] - first["chosen"]["ordinal"] + 1
+        ns = last["chosen"]["before_ns"] - first["chosen"]["before_ns"] + first["chosen"]["own_ns"]
+        met = [row for row in configurations if skip < row["chosen"]["ordinal"] <= skip + count]
+    total_ns = sum(row["total_ns"] for row in met)
+    return {
+        "run": first["run"], "tool": first["tool"], "rank": first["rank"], "kernel": None, "name_base": None,
+        "launch_skip": int(skip), "launch_count": int(count), "configurations": len(met), "total_ns": total_ns,
+        "time_pct": round(100 * total_ns / all_ns, 1) if all_ns else None, "passes": passes,
+        "estimated_s": round(_START_S + last["until_ns"] / 1e9 + passes * (count * _PASS_S + _SLOWER * float(ns) / 1e9), 1),
     }
 
 

@@ -11,7 +11,7 @@ each): their steps are not replicates of a run.
 @needs gpu_work
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
 @requires diagnostics, memory_ops
-@requires advice, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
+@requires _process_groups, advice, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
 @requires cpu_samples, frames, sampled_frames
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges, recordings
 @assumes Both runs do the same work per step, or in all where they have no steps (comparability: what differs).

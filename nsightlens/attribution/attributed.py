@@ -16,6 +16,7 @@ from nsightlens.attribution.range_tree import RangeTree
 from nsightlens.columns.arrays import MISSING, Int, Places, nullable, stretches
 from nsightlens.columns.row_templates import expand
 from nsightlens.columns.spilled import LongColumn
+from nsightlens.names.collectives import UNNAMED
 from nsightlens.schema import TEMPLATE
 
 INNER_STEP = "annotation"
@@ -162,10 +163,14 @@ def _paired_by_table(template: Places, number: Places, size: int, numbers: int) 
 
 
 def _labels_of(work: Mapping[str, pa.Array], labels: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return the labels of some GPU work: those of collectives for kernels that communicate, never in place of the tool's."""
+    """Return the labels of some GPU work: those of collectives for kernels that communicate, never in place of the tool's, and
+    for copies the operation that they are part of."""
     of_collectives = {name: labels.pop(name) for name in ("collective", *MESSAGE)}
     if "family" not in work:
+        copies = pc.equal(work["kind"].dictionary, pa.scalar("memcpy")).take(work["kind"].indices)
+        labels["collective"] = pc.if_else(copies, of_collectives["collective"].cast(pa.string()), None).dictionary_encode()
         return labels
+    of_collectives["collective"] = _named(of_collectives["collective"])
     family = work["family"]
     communicates = pc.equal(family.dictionary, pa.scalar("collective")).take(family.indices)
     for name, values in of_collectives.items():
@@ -175,6 +180,11 @@ def _labels_of(work: Mapping[str, pa.Array], labels: dict[str, pa.Array]) -> dic
         found = pc.coalesce(known, pc.if_else(communicates, plain, None))
         labels[name] = found.dictionary_encode() if text else found
     return labels
+
+
+def _named(collective: pa.Array) -> pa.Array:
+    """Return the operations; of a kernel whose ranges name none the operation is unknown."""
+    return pc.if_else(pc.equal(collective.cast(pa.string()), UNNAMED), None, collective.cast(pa.string())).dictionary_encode()
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:

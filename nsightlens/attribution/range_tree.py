@@ -18,7 +18,8 @@ from nsightlens.names import collectives
 
 FORWARD, BACKWARD, OPTIMIZER = 1, 2, 3
 PHASES = (None, "forward", "backward", "optimizer")
-COLLECTIVES = (None, *collectives.OPERATIONS)
+COLLECTIVES = (None, *collectives.OPERATIONS, collectives.UNNAMED)
+_UNNAMED = len(COLLECTIVES) - 1
 _OPEN = np.iinfo(np.int64).max
 
 _OPTIMIZER = r"^Optimizer\.(step|zero_grad)#"
@@ -79,6 +80,8 @@ def _collectives(name: pa.DictionaryArray) -> npt.NDArray[np.int8]:
     naming = pc.match_substring_regex(name.dictionary, collectives.NAMING)
     for place in np.flatnonzero(pc.fill_null(naming, False).to_numpy(zero_copy_only=False)).tolist():
         codes[place] = COLLECTIVES.index(collectives.operation(name.dictionary[place].as_py()))
+    communicating = pc.match_substring_regex(name.dictionary, collectives.COMMUNICATING)
+    codes[:-1][pc.fill_null(communicating, False).to_numpy(zero_copy_only=False) & (codes[:-1] == 0)] = _UNNAMED
     found: npt.NDArray[np.int8] = codes[pc.fill_null(name.indices, len(codes) - 1).to_numpy(zero_copy_only=False)]
     return found
 
@@ -215,14 +218,21 @@ def index(ranges: Ranges, placed: Nested, stacks: Stacks | None = None) -> Range
                      placed.steps.rows)
     module = placed.nest.nearest(ranges.traits.module[placed.template])
     linked = at(forward, placed.nest.nearest(forward >= 0))
-    names = ranges.traits.collective[placed.template]
-    collective = at(names, placed.nest.nearest(names > 0), missing=0)
+    collective = _collective(ranges, placed)
     around = np.where(module >= 0, module, at(module, linked))
     frame = None
     if stacks:
         frame = stacks.at(ranges.track[placed.nest.rows], placed.nest.start)
         frame = np.where(frame >= 0, frame, at(frame, linked))
     return RangeIndex(tree, placed, _phase(ranges, placed, forward), collective, around, frame)
+
+
+def _collective(ranges: Ranges, placed: Nested) -> npt.NDArray[np.int8]:
+    """Return the collective at each place: that of the innermost range that names one, else whether one communicates."""
+    names = ranges.traits.collective[placed.template]
+    is_unnamed = names == _UNNAMED
+    found = at(names, placed.nest.nearest((names > 0) & ~is_unnamed), missing=0)
+    return np.where(found > 0, found, at(names, placed.nest.nearest(is_unnamed), missing=0)) if is_unnamed.any() else found
 
 
 def _phase(ranges: Ranges, placed: Nested, forward: Places) -> npt.NDArray[np.int8]:

@@ -76,7 +76,7 @@ def command(
     if output or form not in (None, "table"):
         emit(_table(plan, rows, printed), form, output, wide=wide)
         return
-    named = [row | {"kernel": re.sub(_WHOLE_WORD, r"\1", row["kernel"])} for row in rows]
+    named = [row | {"kernel": re.sub(_WHOLE_WORD, r"\1", row["kernel"] or "all but collectives")} for row in rows]
     emit(_table(plan, named, printed).select(_SHOWN), form, None, wide=wide)
     echo("\n" + "\n".join(printed))
 
@@ -109,8 +109,8 @@ def _line(
     """Return the command line of one start, quoted for a shell."""
     ranks = () if row["rank"] is None else ("--ranks", str(row["rank"]))
     words = (Path(wrapper), *ranks, "--run-dir", Path(run_dir, f"{number:02}"), "--run-id", row["run"], "--set", metric_set,
-             "-k", row["kernel"], "--kernel-name-base", row["name_base"], "--launch-skip", str(row["launch_skip"]),
-             "--launch-count", str(row["launch_count"]), "--")
+             *(() if row["kernel"] is None else ("-k", row["kernel"], "--kernel-name-base", row["name_base"])),
+             "--launch-skip", str(row["launch_skip"]), "--launch-count", str(row["launch_count"]), "--")
     return f"{shell_line(*words)} " + (shell_line(*application) if application else '"$@"')
 
 

@@ -27,6 +27,7 @@ _DOUBTS = (BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED)
 _LEAVES = {"host code": "unknown", "sampled code": "unknown"}
 _ONCE = "It is paid once: a longer run hides it."
 _AGAINST = {
+    "other end": "Part of it is the bubble that every pipeline has at its start and end.",
     "late rank": "A profiler may slow one host more than others.",
     COMMUNICATION: "It includes waits for late ranks where collectives could not be matched.",
     COPIES: "If every step needs new data, copies can only be hidden, and only while kernels run.",
@@ -45,7 +46,7 @@ _AGAINST = {
 }
 _HIDDEN_RANKS = "A rank that was not captured may be the late one."
 _COMMANDS = {
-    "late rank": Command("compare ranks"), COMPUTING: Command("plan-ncu"),
+    "late rank": Command("compare ranks"), "other end": Command("show", ("stage_waits",)), COMPUTING: Command("plan-ncu"),
     COMMUNICATION: Command("show", ("comm_compute_overlap",)), COPIES: Command("show", ("memory_op_summary",)),
     "data loader": Command("show", ("step_breakdown",)), "API calls": Command("show", ("cuda_api_summary",)),
     "launching": Command("show", ("launch_statistics",)), "FP32": Command("show", ("kernel_view",)),
@@ -134,6 +135,8 @@ def _seen(verdict: Verdict, finding: Finding) -> Iterator[str]:
         yield f"ranks wait {duration(waiting.waited_ns)} for one another"
     elif finding.cause == "FP32":
         yield from _of_pieces([piece for piece in found.pieces[COMPUTING] if piece.plain], "kernel", finding)
+    elif finding.cause == "other end":
+        yield from (f"in {piece.name}" for piece in found.pieces[COMMUNICATION] if finding.subject in dict(piece.awaited))
     elif finding.cause == COMMUNICATION:
         yield from _of_pieces(found.pieces[COMMUNICATION], "kernel", finding)
     elif finding.cause in (COMPUTING, COPIES):

@@ -12,7 +12,7 @@ from nsightlens.diagnosis.idle import Leaf, alike
 from nsightlens.diagnosis.issuers import issuer
 from nsightlens.diagnosis.os_calls import MESSAGES, PROGRAMS, READS, SLEEPS, THREADS, by_sort
 from nsightlens.diagnosis.timeline import LONG_NS, OF_LAUNCHES
-from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict
+from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict, sums_of
 from nsightlens.diagnosis.working import Piece
 
 _WORTH_PCT = 2
@@ -116,6 +116,9 @@ def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
     exposed = verdict.sums.branches[COMMUNICATION]
     rest = exposed - (waiting.for_late_ns if waiting and waiting.late else 0)
     pieces = verdict.sums.pieces[COMMUNICATION]
+    for whom, ns in sums_of(each for piece in pieces for each in piece.awaited):
+        yield Finding("other end", whom, ns, "stages" if whom.startswith("stage") else "late")
+        rest -= ns
     if rest > 0 and pieces:
         yield Finding(COMMUNICATION, pieces[0].name, rest, "overlap")
 

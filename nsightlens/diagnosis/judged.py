@@ -10,7 +10,7 @@ from nsightlens.diagnosis import conditions
 from nsightlens.diagnosis.conditions import Condition, Linked
 from nsightlens.diagnosis.counters import Counters, counters
 from nsightlens.diagnosis.host_only import HostOnly, host_only
-from nsightlens.diagnosis.ranks import Exchanges, waiting
+from nsightlens.diagnosis.ranks import Awaited, Exchanges, waiting, with_awaited
 from nsightlens.diagnosis.recorded import Ask, Row, read
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import CPU, KERNEL, NONE, NOT_RECORDED, Sums, Verdict, is_too_little, judge, sums
@@ -42,10 +42,10 @@ class Judged:
     """The last line that the program wrote to its standard error, where there is nothing to judge, '' where it is unknown."""
 
 
-def judged(ask: Ask, exchanges_of: Callable[[str, str], Exchanges | None]) -> list[Judged]:
+def judged(ask: Ask, exchanges_of: Callable[[str, str], tuple[Exchanges | None, Awaited]]) -> list[Judged]:
     """Return each run and tool, judged; of a run first the tool that disturbs least, of those with something to judge.
 
-    exchanges_of: the matched collectives of a run under a tool, None without any.
+    exchanges_of: the matched collectives of a run under a tool, None without any, and the waits in sends and receives.
     """
     by_run: dict[tuple[str, str], list[Row]] = {}
     for row in ask(_PROFILES, []).to_pylist():
@@ -58,7 +58,7 @@ def judged(ask: Ask, exchanges_of: Callable[[str, str], Exchanges | None]) -> li
 
 
 def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
-            exchanges_of: Callable[[str, str], Exchanges | None]) -> Judged:
+            exchanges_of: Callable[[str, str], tuple[Exchanges | None, Awaited]]) -> Judged:
     found: list[Tree] = []
     hosts: list[HostOnly] = []
     failed: list[Condition] = []
@@ -80,6 +80,10 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         return replace(without, error=_error(ask, profiles))
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
     failed += conditions.missing_ranks({rank for tree in found for rank in tree.ranks}, _world(ask, profiles))
+    exchanges = None
+    if len({tree.rank for tree in found} - {None}) > 1:
+        exchanges, awaited = exchanges_of(run, tool)
+        found = [with_awaited(tree, awaited) for tree in found]
     whole = sums(found)
     if is_too_little(whole):
         return Judged(run, tool, NONE, found, whole, conditions=failed, error=_error(ask, profiles))
@@ -88,7 +92,6 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         return Judged(run, tool, NONE, [], whole, conditions=[*cut, *failed])
     if conditions.hides_much(failed):
         return Judged(run, tool, NOT_RECORDED, found, whole, conditions=failed)
-    exchanges = exchanges_of(run, tool) if len({tree.rank for tree in found} - {None}) > 1 else None
     verdict = judge(whole, waiting(found, exchanges) if exchanges is not None else None)
     return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from nsightlens.columns.arrays import Int, Mask
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.intervals.intersection import intersection
+from nsightlens.names.label import title
 
 LATE_PCT = 2
 """Share of a step, and of the window, from which on a rank is late."""
@@ -26,6 +28,17 @@ class Exchanges(NamedTuple):
     rank: Int
     start: Int
     end: Int
+
+
+class Awaited(NamedTuple):
+    """Waits of ranks at the beginning of sends and receives, sorted by rank and start. start, end: ns since the epoch, or of one
+    clock. kernel: its short name; whom: what the rank at the other end is called, such as "stage 0"."""
+
+    rank: Int
+    start: Int
+    end: Int
+    kernel: Sequence[str]
+    whom: Sequence[str]
 
 
 class Waiting(NamedTuple):
@@ -69,6 +82,31 @@ def waiting(trees: Sequence[Tree], exchanges: Exchanges) -> Waiting | None:
     return Waiting(tuple(late), len(by_rank), int(exposed.sum()), int(exposed[first[call]].sum()), int(exposed[for_late].sum()),
                    winnable(call[inside], found.rank[inside], exposed[inside], late),
                    tuple(winnable(call[inside], found.rank[inside], exposed[inside], [rank]) for rank in late))
+
+
+def with_awaited(tree: Tree, awaited: Awaited) -> Tree:
+    """Return a tree whose sends and receives say for whom they wait while nothing hides it."""
+    mine = np.flatnonzero(awaited.rank == tree.rank) if tree.rank is not None else []
+    if not len(mine):
+        return tree
+    start, end = (column[mine] - (tree.origin_ns or 0) for column in (awaited.start, awaited.end))
+    shared = intersection(start, end, *tree.exposed)
+    sums: dict[str, dict[str, int]] = {}
+    for place, ns in zip(mine[shared.place].tolist(), (shared.end - shared.start).tolist(), strict=True):
+        of_kernel = sums.setdefault(title(awaited.kernel[place]), {})
+        of_kernel[awaited.whom[place]] = of_kernel.get(awaited.whom[place], 0) + ns
+    return replace(tree, communication=[
+        replace(piece, awaited=_within(piece.ns, sums[piece.name])) if piece.name in sums else piece
+        for piece in tree.communication])
+
+
+def _within(ns: int, sums: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    """Return the sums, the largest first, as far as they fit into so many ns: at once with another kernel, a wait is of that."""
+    found = []
+    for whom, waited in sorted(sums.items(), key=lambda item: (-item[1], item[0])):
+        found.append((whom, min(waited, ns)))
+        ns -= min(waited, ns)
+    return tuple(each for each in found if each[1])
 
 
 def _steps(by_rank: dict[int, Tree], found: Exchanges) -> tuple[Mask, Int, int]:

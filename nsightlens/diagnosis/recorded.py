@@ -31,8 +31,7 @@ SELECT 0 AS kind, process_id, window_index, device_id, context, stream, start_ns
 FROM _bounded_kernels WHERE profile_id = $1 AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
 UNION ALL
 SELECT 1, process_id, window_index, device_id, context, stream, start_ns, duration_ns, name, name,
-    (kind = 'memcpy' AND (regexp_matches(coalesce(op, ''), '^(nccl|rccl|c10d|ucc)::?|^record_param_comms')
-        OR regexp_matches(coalesce(range_path, ''), '(^| / )nccl[A-Z:]')))::TINYINT, 'memory', -1, launch_id, memory_op_id, NULL,
+    (collective IS NOT NULL)::TINYINT, 'memory', -1, launch_id, memory_op_id, NULL,
     coalesce(direction, kind) || CASE WHEN kind = 'migration' THEN ' migration' ELSE '' END,
     CASE WHEN 'pageable' IN (source_memory, destination_memory) THEN 'pageable'
          WHEN 'pinned' IN (source_memory, destination_memory) THEN 'pinned'

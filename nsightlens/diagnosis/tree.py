@@ -171,7 +171,12 @@ def _causes(path: tuple[str, ...], leaves: list[Leaf] | tuple[Leaf, ...]) -> Ite
 def _pieces(path: tuple[str, ...], pieces: list[Piece]) -> Iterator[Node]:
     for piece in pieces[:_SHOWN]:
         if piece.ns:
-            yield Node((*path, " ".join(filter(None, (piece.key, piece.memory)))), piece.ns, piece.count)
+            here = (*path, " ".join(filter(None, (piece.key, piece.memory))))
+            yield Node(here, piece.ns, piece.count)
+            yield from (Node((*here, f"waiting for {whom}"), ns, None) for whom, ns in piece.awaited)
+            rest = piece.ns - sum(ns for _, ns in piece.awaited)
+            if piece.awaited and rest:
+                yield Node((*here, "others"), rest, None)
     rest = sum(piece.ns for piece in pieces[_SHOWN:])
     if rest:
         yield Node((*path, "others"), rest, sum(piece.count for piece in pieces[_SHOWN:]))

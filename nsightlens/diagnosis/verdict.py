@@ -92,12 +92,7 @@ def _leaves(every: Iterable[Leaf]) -> list[Leaf]:
         if len(those) == 1:
             found += those
             continue
-        names: dict[str, int] = defaultdict(int)
-        for leaf in those:
-            for name, ns in leaf.names:
-                names[name] += ns
-        named = tuple(sorted(names.items(), key=lambda item: (-item[1], item[0])))
-        found.append(Leaf(cause, sum(leaf.ns for leaf in those), named, sum(leaf.gaps for leaf in those),
+        found.append(Leaf(cause, sum(leaf.ns for leaf in those), sums_of(each for leaf in those for each in leaf.names), sum(leaf.gaps for leaf in those),
                           issued=tuple(each for leaf in those for each in leaf.issued),
                           sampled=together(leaf.sampled for leaf in those)))
     return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
@@ -109,9 +104,18 @@ def _pieces(every: Iterable[Piece]) -> list[Piece]:
     for piece in every:
         alike[piece.key, piece.memory].append(piece)
     found = [Piece(those[0].name, key, sum(p.ns for p in those), sum(p.count for p in those), those[0].family, those[0].plain,
-                   max(p.blocks for p in those), memory, tuple(each for p in those for each in p.issued))
+                   max(p.blocks for p in those), memory, tuple(each for p in those for each in p.issued),
+                   sums_of(each for p in those for each in p.awaited))
              for (key, memory), those in alike.items()]
     return sorted(found, key=lambda piece: (-piece.ns, piece.key))
+
+
+def sums_of(named: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Return the sum of each name, the largest first."""
+    sums: dict[str, int] = defaultdict(int)
+    for name, ns in named:
+        sums[name] += ns
+    return tuple(sorted(sums.items(), key=lambda item: (-item[1], item[0])))
 
 
 def is_too_little(found: Sums) -> bool:

@@ -38,6 +38,7 @@ _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on t
                "memset": "memset", "HtoD migration": "page migration to the device",
                "DtoH migration": "page migration to the host"}
 ACTIONS = {
+    "stages": "balance the stages, or use more micro-batches, so that fewer of them wait",
     "late": "find what their hosts do later than the others",
     "overlap": "start it earlier or in larger buckets, so that computing hides it",
     "workers": "give it workers (num_workers above 0)",
@@ -98,7 +99,7 @@ ACTIONS = {
     "rule": "its own estimate; what it advises",
 }
 SUBJECTS = {
-    "late rank": "Late: {0}", "communication": "Exposed communication ({0})", "data loader": "The data loader",
+    "late rank": "Late: {0}", "other end": "Waiting for {0} in sends and receives", "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
     "ranges": "Idle while the host is in {0}", "operators": "Idle while the host is in {0}",
@@ -305,7 +306,11 @@ def _by(issued: Iterable[tuple[str, int]], ns: int) -> str:
 
 
 def _collective(pieces: list[Piece]) -> str:
-    return f" ({short(pieces[0].name)})" if pieces else ""
+    """Return what communication is: for whom its largest kernel waits, where that is most of it, else the kernel."""
+    if not pieces:
+        return ""
+    waits = pieces[0].awaited
+    return f" ({f'waiting for {waits[0][0]}' if waits and 2 * waits[0][1] >= pieces[0].ns else short(pieces[0].name)})"
 
 
 def _late(verdict: Verdict, first: bool) -> str:

@@ -43,6 +43,8 @@ class Piece:
     blocks: int = -1
     memory: str = ""
     issued: tuple[tuple[str, int], ...] = ()
+    awaited: tuple[tuple[str, int], ...] = ()
+    """Its ns in which a send or receive waits for the rank at the other end, by what that is called: "stage 0", "rank 3"."""
 
 
 def computing(recorded: Recorded, work: Work, by: Int, window: Window, branches: Branches) -> list[Piece]:

@@ -186,7 +186,7 @@ def _named(calls: Calls, places: Places, group: str) -> Matched | None:
     again = np.flatnonzero(number[1:] == number[:-1])
     if number[0] >= 0 and not np.any(calls.rank(ordered[again]) == calls.rank(ordered[again + 1])):
         return _numbered(calls, ordered, group, ranks.tolist())
-    return _aligned(calls, dict(split(places, calls.rank(places))), group, NAMED)
+    return aligned(calls, dict(split(places, calls.rank(places))), group, NAMED)
 
 
 def _numbered(calls: Calls, places: Places, group: str, ranks: Sequence[int]) -> Matched:
@@ -217,7 +217,7 @@ def _unnamed(calls: Calls, streams: dict[int, list[Places]]) -> list[Matched | N
             likeness = [_likeness(counted, theirs) for _, theirs in free]
             if likeness and max(likeness) >= _FIT and likeness.count(max(likeness)) == 1:
                 together[rank], _ = free.pop(likeness.index(max(likeness)))
-    return [_aligned(calls, together, None, ORDERED) for together in lists
+    return [aligned(calls, together, None, ORDERED) for together in lists
             if len(together) > 1 and _fits_in_group(calls, np.concatenate([*together.values()]), len(together))]
 
 
@@ -235,8 +235,8 @@ def _likeness(one: tuple[Int, Int], other: tuple[Int, Int]) -> float:
     return int(np.minimum(my_counts[here], their_counts[there]).sum()) / max(int(my_counts.sum()), int(their_counts.sum()), 1)
 
 
-def _aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, method: str) -> Matched:
-    """Match each rank's calls with those of the rank that has most (the lowest of these)."""
+def aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, method: str) -> Matched:
+    """Match each rank's calls, by their places, with those of the rank that has most (the lowest of these)."""
     reference = max(sorted(lists), key=lambda rank: len(lists[rank]))
     mine, timed = lists[reference], True
     found = {reference: (np.arange(len(mine), dtype=np.int32), mine)}

@@ -11,10 +11,17 @@ POINT_TO_POINT = frozenset(("send", "recv"))
 UNEVEN = frozenset(("alltoall", "allgather", "reducescatter", "gather", "scatter"))
 """Operations whose payload may differ from rank to rank."""
 
-NAMING = r"^(?:nccl|rccl|xccl|hccl|ucc|gloo|mpi):|^_?c10d(?:_functional)?::|^p?nccl[A-Z][A-Za-z]*$"
-"""Names of ranges that may name one: PyTorch's process groups (nccl:all_to_all), its operators, NCCL's functions."""
+NAMING = r"^(?:nccl|rccl|xccl|hccl|ucc|gloo|mpi):|^_?c10d(?:_functional)?::|^symm_mem::|^p?nccl[A-Z][A-Za-z]*$"
+"""Names of ranges that may name one: PyTorch's process groups (nccl:all_to_all), its operators, also those that communicate
+through symmetric memory, NCCL's functions."""
 
-_PREFIX = re.compile(r"^(?:[nr]ccl\w*?Kernel_|[a-z]+:(?!:)|_?c10d(?:_functional)?::|p?nccl(?=[A-Z]))")
+UNNAMED = "unnamed"
+"""What a range says that communicates, without saying how."""
+COMMUNICATING = r"^(?:nccl|rccl|xccl|hccl|ucc|gloo|mpi):|^record_param_comms$|^p?ncclGroupEnd$"
+"""Names of ranges in which work is launched that communicates, whether or not they say how."""
+
+_PREFIX = re.compile(r"^(?:[nr]ccl\w*?Kernel_|[a-z]+:(?!:)|_?c10d(?:_functional)?::"
+                     r"|symm_mem::\w*?(?=all_(?:reduce|gather|to_all)|reduce_scatter|broadcast)|p?nccl(?=[A-Z]))")
 _UNITED = re.compile(r"[^a-z]+")
 _STEMS = (
     ("barrier", "barrier"), ("allreducebarrier", "barrier"), ("allreduce", "allreduce"), ("reducescatter", "reducescatter"),

@@ -161,6 +161,26 @@ def waiting(page: Page) -> list[Section]:
     return sections
 
 
+def ends(page: Page) -> list[Section]:
+    """Return, per tool and execution, for whom ranks wait in sends and receives: in a pipeline, for other stages."""
+    sections = []
+    for (tool, _), rows in _by_execution(page.ask("stage_waits")).items():
+        shown = sorted(rows, key=lambda row: (-row["wait_ns"], row["rank"], row["peer_rank"]))[:_TOP]
+        columns = (
+            Column("rank", [_end(row["rank"], row["stage"]) for row in shown], 9, text=True),
+            Column("waits for", [_end(row["peer_rank"], row["peer_stage"]) for row in shown], 9, text=True),
+            Column("waits", [duration(row["wait_ns"]) for row in shown], 8),
+            Column("transfers", [duration(row["transfer_ns"]) for row in shown], 7),
+            Column("messages", [number(row["messages"]) for row in shown], 5),
+        )
+        sections.append(Section("Sends and receives", tool, columns, more(len(rows) - len(shown), "stage_waits")))
+    return sections
+
+
+def _end(rank: int, stage: int | None) -> str:
+    return str(rank) if stage is None else f"{rank} (stage {stage})"
+
+
 def _delays(shown: list[Row]) -> tuple[Column, ...]:
     return (
         Column("rank", [str(row["rank"]) for row in shown], 9),
@@ -369,4 +389,4 @@ def parts(page: Page) -> tuple[Callable[[Page], list[Section]], ...]:
     """Return the parts of a run that have something to say: none where fewer than two ranks were recorded."""
     traced = {row["rank"] for row in page.ask("kernel_by_rank") if row["tool"] in TIMELINE} - {None}
     recorded = (to_trace,) if len(page.ask("ranks_to_trace")) > 1 else ()
-    return (*recorded, *((bounds, waiting, mpi, links, clocks, balance, kernels) if len(traced) > 1 else ()))
+    return (*recorded, *((bounds, waiting, ends, mpi, links, clocks, balance, kernels) if len(traced) > 1 else ()))

@@ -27,7 +27,8 @@ from nsightlens.views.header import View
 VIEWS: Mapping[str, Mapping[str, Any]] = dict.fromkeys((
     "collective_coverage", "collective_summary", "communicator_summary", "cuda_api_summary", "diagnostic_summary", "findings",
     "gpu_summary", "memory_op_summary", "mpi_call_summary", "nvtx_summary", "operator_summary", "profile_overview",
-    "rank_balance", "rank_clock", "ranks_to_trace", "step_time_summary", "straggler", "time_tree", "verdict",
+    "rank_balance", "rank_clock", "ranks_to_trace", "stage_waits", "step_time_summary", "straggler", "time_tree",
+    "verdict",
 ), MappingProxyType({})) | {"top_kernels": {"how_many": 8}}
 """Views of scope run that the pages ask, with the parameters that they give."""
 TOTALS = (("distributed_overview", ("run", "tool", "process_id"), "synchronizing_ns", "sum"),)

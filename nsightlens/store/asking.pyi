@@ -124,7 +124,7 @@ class Asking:
     ) -> pa.Table:
         """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no
         part and why. Unmatched kernels count as communication everywhere, but do not show which rank waited for
-        which: point-to-point calls, sends and receives that do not end together on all ranks, calls whose
+        which: sends and receives that name no other rank and do not end together on all ranks, calls whose
         counterparts were not captured or whose order is uncertain. The row with rank NULL holds the kernels of
         processes of unknown rank.
 
@@ -913,9 +913,9 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Communication kernels by name: how much of it ran without a compute kernel on the GPU (or in the process), per
-        capture window. Kernels that communicate at the same time count separately: comm_compute_overlap has their
-        union. ncu has no timeline, so no rows.
+        """Communication by name of the kernel, or of the copy that a collective runs as: how much of it ran without a
+        compute kernel on the GPU (or in the process), per capture window. Kernels that communicate at the same time
+        count separately: comm_compute_overlap has their union. ncu has no timeline, so no rows.
 
         Parameters:
             per: 'device' or 'process': where a computing kernel hides the communication.
@@ -3986,6 +3986,35 @@ class Asking:
     @overload
     def view(
         self,
+        name: Literal["stage_waits"],
+        *,
+        only_run: _Names | None = ...,
+        only_rank: _Numbers | None = ...,
+        only_tool: _Names | None = ...,
+        **only_columns: object,
+    ) -> pa.Table:
+        """How long each rank waits in sends and receives for the rank at the other end: in a pipeline, for the other
+        stage. A row is a rank and one of those that it exchanges with. Both ends of a message leave it together: what
+        the longer of the two kernels lasts beyond the other is waiting. So only durations are compared, and clocks do
+        not matter.
+
+        Columns:
+            run: Run.
+            tool: kineto.
+            execution_id: Start of the job: from a sidecar, else which recording of the run; NULL where there is one.
+            rank: Rank that waits.
+            peer_rank: Rank that it waits for.
+            stage: Its stage in the pipeline; NULL where the communicator is none.
+            peer_stage: Stage of the other.
+            messages: Sends and receives with a known other end.
+            total_ns: Sum of their durations.
+            wait_ns: Part of it that is waiting for the other rank.
+            transfer_ns: The rest.
+        """
+
+    @overload
+    def view(
+        self,
         name: Literal["step_breakdown"],
         *,
         communication_pattern: str | None = ...,
@@ -4380,6 +4409,7 @@ class Asking:
             group_size: Ranks in the collective's process group.
             group_name: Name of the process group.
             group_seq: Sequence number of the collective within its group.
+            peer_rank: Rank that a send goes to or a receive comes from (Kineto).
             metrics: ncu counters under ncu's raw names, in base units (ns, byte, hz, cycle, %).
             ncu_id: ncu's own ID of the launch within its report.
             nvtx_range: NVTX state that ncu printed with the launch.

@@ -16,7 +16,7 @@ from nsightlens.columns.arrays import MISSING, STRETCH, Int, Mask, integers
 from nsightlens.intervals.apart import outermost
 from nsightlens.schema import TABLES, TEMPLATE, templates_of
 
-COMPUTE, COMMUNICATION, MEMCPY, MEMSET = range(4)
+COMPUTE, COMMUNICATION, MEMCPY, MEMSET, COMMUNICATING_COPY = range(5)
 Line = tuple[str | None, int | None]
 """A process and its capture window."""
 Stream = tuple[int, str | None, int | None, int | None]
@@ -36,7 +36,7 @@ FROM (
 ORDER BY template""",
     "memory_ops": f"""
 SELECT {TEMPLATE} AS template, process_id, window_index, device_id, context, stream,
-    CASE kind WHEN 'memset' THEN {MEMSET} ELSE {MEMCPY} END AS kind, NULL::BIGINT AS blocks
+    CASE WHEN collective IS NOT NULL THEN {COMMUNICATING_COPY} WHEN kind = 'memset' THEN {MEMSET} ELSE {MEMCPY} END AS kind, NULL::BIGINT AS blocks
 FROM read_parquet(?) ORDER BY template""",
 }
 _CALLED = f"SELECT {TEMPLATE} AS template, process_id, window_index, thread, name FROM read_parquet(?) ORDER BY template"

@@ -27,8 +27,11 @@ from nsightlens.store.gpu_bins import GpuBins
 from nsightlens.store.host_steps import HostSteps, Steps
 from nsightlens.store.kernel_time import kernel_time
 from nsightlens.store.profile_parts import (
+    COMMUNICATING_COPY,
     COMMUNICATION,
     COMPUTE,
+    MEMCPY,
+    MEMSET,
     Calls,
     CallTimes,
     Line,
@@ -182,8 +185,9 @@ def _gpu(profile: _Profile, placed: Steps, counts: Int, edges: Int) -> dict[str,
     """Return _gpu_load, _gpu_bins, and _gpu_states where no two processes share a GPU: one sweep over each track's work."""
     kind = np.array([kind for kind, _ in profile.classes], dtype=np.int64)
     known = np.array([blocks is not None for _, blocks in profile.classes], dtype=np.int64)
-    is_memory = (kind != COMPUTE) & (kind != COMMUNICATION)
-    kernels = Running(steps((kind == COMPUTE) + ((kind == COMMUNICATION).astype(np.int64) << _HALF)))
+    is_memory, copies = (kind == MEMCPY) | (kind == MEMSET), kind == COMMUNICATING_COPY
+    kernels = Running(steps((kind == COMPUTE) + (((kind == COMMUNICATION) | copies).astype(np.int64) << _HALF)))
+    copying = Running(steps(copies.astype(np.int64) << _HALF))
     others = Running(steps(is_memory + (known << _HALF)))
     blocks = Running(steps(np.array([blocks or 0 for _, blocks in profile.classes], dtype=np.int64)))
     line = np.array([line for line, _ in profile.tracks], dtype=np.int64)
@@ -200,7 +204,8 @@ def _gpu(profile: _Profile, placed: Steps, counts: Int, edges: Int) -> dict[str,
         inside = np.minimum(some.at + some.length, last[some.track]) - np.maximum(some.at, first[some.track])
         inside = np.maximum(inside, 0)
         capped = np.minimum(on_sms, _FULL)
-        for row, part in enumerate((inside * (kernel > 0), inside * ((kernel > 0) | memory), inside * (other > _ONES),
+        on_kernel = kernel - copying.after(some.change) if copies.any() else kernel
+        for row, part in enumerate((inside * (on_kernel > 0), inside * ((kernel > 0) | memory), inside * (other > _ONES),
                                     (capped >> 20) * inside, (capped & 0xFFFFF) * inside)):
             np.add.at(load[row], some.track, part)
     found = {"_gpu_load": _load_table(profile, last - first, load), "_gpu_bins": _bins_table(profile, *bins.rows())}
@@ -311,7 +316,7 @@ def _states(profile: _Profile, placed: Steps, edges: Int) -> tuple[_StateBooks, 
     """Return what _step_states and _idle_by_call sum: one sweep over each process's work, calls, ranges and steps."""
     first, names = len(profile.classes), len(profile.calls.names)
     of_step, of_calls = first + len(_CATEGORIES), first + len(_CATEGORIES) + 1
-    field = {COMPUTE: 0, COMMUNICATION: 3}
+    field = {COMPUTE: 0, COMMUNICATION: 3, COMMUNICATING_COPY: 3}
     device, host, step = (np.zeros(of_calls + 2 * names, dtype=np.int64) for _ in range(3))
     device[:first] = [1 << _FIELD * field.get(kind, kind - 1) for kind, _ in profile.classes]
     host[first:of_step] = [1 << _FIELD * at for at in range(len(_CATEGORIES))]

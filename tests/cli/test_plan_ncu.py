@@ -32,17 +32,17 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def test_the_lines_run_through_the_wrapper(store: Path, stage: Stage) -> None:
-    done = asked(store, "--wrapper", str(WRAPPERS / "ncu_wrapper.sh"), "--lines")
+    done = asked(store, "--wrapper", str(WRAPPERS / "ncu_wrapper.sh"), "--lines", "--cover", "20", "--set", "full")
     (stage.path / "plan.sh").write_text(done.stdout)
     ran = stage.run("/bin/bash", "plan.sh", "sh", "-c", "exit 0", "two words")
     assert ran.returncode == 0, ran.stderr
-    plan = nl.open(store).view("ncu_plan").to_pylist()
+    plan = nl.open(store).view("ncu_plan", cover=20, metric_set="full").to_pylist()
     calls = stage.calls("ncu.--set")
-    assert len(calls) == len(plan) > 10
+    assert len(calls) == len(plan) > 2
     for call, row in zip(calls, plan, strict=True):
         given = {name: call[call.index(name) + 1] for name in ("--set", "--kernel-name", "--kernel-name-base", "--launch-skip",
                                                                "--launch-count")}
-        assert given == {"--set": "roofline", "--kernel-name": row["kernel"], "--kernel-name-base": row["name_base"],
+        assert given == {"--set": "full", "--kernel-name": row["kernel"], "--kernel-name-base": row["name_base"],
                          "--launch-skip": str(row["launch_skip"]), "--launch-count": str(row["launch_count"])}
         assert call[-4:] == ["sh", "-c", "exit 0", "two words"] and "--nvtx" in call
     sidecars = sorted(stage.path.glob("ncu-plan/*/ncu/rank0000.run.json"))
@@ -52,15 +52,27 @@ def test_the_lines_run_through_the_wrapper(store: Path, stage: Stage) -> None:
 
 
 def test_the_page_ends_in_the_lines(store: Path) -> None:
-    done = asked(store, "--set", "minimal", "--run-dir", "to count", "--", "python", "a b.py", "--steps", "5")
+    done = asked(store, "--set", "full", "--budget", "5min", "--run-dir", "to count", "--", "python", "a b.py", "--steps", "5")
     table, _, lines = done.stdout.partition("\n\n")
     assert done.exit_code == 0 and "vectorized_elementwise_kernel" in table
     first = lines.splitlines()[0]
     assert first.startswith("wrappers/ncu_wrapper.sh --ranks 0 --run-dir 'to count/01' --run-id simulated_resnet18_ddp "
-                            "--set minimal -k ")
+                            "--set full -k ")
     assert first.endswith("-- python 'a b.py' --steps 5")
     assert "of the GPU time without collectives" in done.stderr
     assert "regex:" in lines and "regex:" not in table and "cutlass_tensorop_bf16_s16816" in table, "people read names"
+
+
+def test_a_start_without_a_filter_is_a_line_without_one(store: Path, stage: Stage) -> None:
+    done = asked(store, "--wrapper", str(WRAPPERS / "ncu_wrapper.sh"), "--lines")
+    (stage.path / "plan.sh").write_text(done.stdout)
+    assert stage.run("/bin/bash", "plan.sh", "true").returncode == 0
+    (call,) = stage.calls("ncu.--set")
+    (row,) = nl.open(store).view("ncu_plan").to_pylist()
+    given = {name: call[call.index(name) + 1] for name in ("--kernel-name", "--launch-skip", "--launch-count")}
+    assert given.pop("--kernel-name").startswith("regex:^($|[^n"), "the wrapper's own: all but collectives"
+    assert given == {"--launch-skip": str(row["launch_skip"]), "--launch-count": str(row["launch_count"])}
+    assert "all but collectives" in asked(store).stdout
 
 
 def test_json_holds_the_lines(store: Path) -> None:

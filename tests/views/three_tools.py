@@ -291,17 +291,22 @@ def _graphs(tool: str) -> Rows:
 
 
 def _pipelines(tool: str) -> Rows:
-    """Return a stage of a pipeline in two windows, with a transfer in each."""
+    """Return two stages of a pipeline in two windows, with a message in each."""
     first = _first(tool) + 3900
-    windows = [_place(tool, "pipelines") | {"window_index": number} for number in range(2)]
-    kernels = [_kernel(tool, "pipelines", first + number, 100) | place | {"range_id": None, "op_range_id": None,
-               "group_name": "5", "launch_id": None, "family": "collective", "name": "ncclDevKernel_SendRecv"}
-               for number, place in enumerate(windows)]
+    place = _place(tool, "pipelines")
+    ends = [place | {"window_index": number // 2, "process_id": f"{place['process_id']} {number % 2}"} for number in range(4)]
+    kernels = [_kernel(tool, "pipelines", first + number, 100) | end | {"range_id": None, "op_range_id": None, "rank": number % 2,
+               "group_name": "5", "launch_id": None, "family": "collective", "name": "ncclDevKernel_SendRecv",
+               "collective": ("send", "recv")[number % 2], "peer_rank": 1 - number % 2}
+               for number, end in enumerate(ends)]
     if tool == "ncu":
         return {"kernels": kernels}
-    processes = [{name: windows[0][name] for name in ("run", "tool", "profile_id", "process_id")} | {"rank": 0, "host": "node"}]
-    groups = [place | {"group_name": "5", "description": "mesh_pp", "group_size": 2, "group_rank": 0} for place in windows]
-    return {"kernels": kernels, "processes": processes, "process_groups": groups}
+    whose = [{name: end[name] for name in ("run", "tool", "profile_id", "process_id")} for end in ends[:2]]
+    processes = [who | {"rank": rank, "host": "node"} for rank, who in enumerate(whose)]
+    groups = [end | {"group_name": "5", "description": "mesh_pp", "group_size": 2, "group_rank": number % 2}
+              for number, end in enumerate(ends)]
+    profiles = [{name: place[name] for name in ("run", "tool", "profile_id")} | {"kernels": 4}]
+    return {"kernels": kernels, "processes": processes, "process_groups": groups, "profiles": profiles}
 
 
 def _sampled(place: dict[str, Any], first: int) -> Rows:

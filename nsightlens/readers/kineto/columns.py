@@ -66,8 +66,25 @@ class Builder:
             "estimated_occupancy_pct": values.floats(parsed["occupancy"]),
             "graph_id": times.column(_not_zero(parsed["graph_id"])),
             "graph_node_id": times.column(_not_zero(parsed["graph_node_id"])),
-            **(_collectives(parsed) if any(one is not None for one in parsed["collective"]) else {}),
+            **(self._collectives(parsed) if any(one is not None for one in parsed["collective"]) else {}),
             **_annotations(parsed),
+        }
+
+    def _collectives(self, parsed: Parsed) -> Columns:
+        group = [number if name is None else name for name, number in zip(parsed["group_name"], parsed["group_id"], strict=True)]
+        self._tally.groups.update(dict.fromkeys(
+            each for each in zip(group, parsed["group_description"], parsed["group_ranks"], strict=True)
+            if isinstance(each[0], str | int) and isinstance(each[1], str | None) and isinstance(each[2], str)))
+        size = [_message_bytes(elements, kind) for elements, kind in zip(parsed["elements"], parsed["element_type"], strict=True)]
+        peer = [to if source is None else source
+                for source, to in zip(parsed["source_rank"], parsed["destination_rank"], strict=True)]
+        return {
+            "collective": values.texts(parsed["collective"]),
+            "message_bytes": values.integers(size),
+            "group_size": values.integers(parsed["group_size"], _INT32),
+            "group_name": values.texts(group),
+            "group_seq": values.integers(parsed["group_seq"]),
+            "peer_rank": values.integers(peer, _INT32),
         }
 
     def memory_ops(self, parsed: Parsed) -> Columns:
@@ -296,18 +313,6 @@ def _annotations(parsed: Parsed) -> Columns:
     found = {name: [one if known else None for one, known in zip(parsed[name], in_graph.tolist(), strict=True)]
              for name in ("annotation", "annotated_module") if any(one is not None for one in parsed[name])}
     return {name: values.texts(texts) for name, texts in found.items()}
-
-
-def _collectives(parsed: Parsed) -> Columns:
-    group = [number if name is None else name for name, number in zip(parsed["group_name"], parsed["group_id"], strict=True)]
-    size = [_message_bytes(elements, kind) for elements, kind in zip(parsed["elements"], parsed["element_type"], strict=True)]
-    return {
-        "collective": values.texts(parsed["collective"]),
-        "message_bytes": values.integers(size),
-        "group_size": values.integers(parsed["group_size"], _INT32),
-        "group_name": values.texts(group),
-        "group_seq": values.integers(parsed["group_seq"]),
-    }
 
 
 def _message_bytes(elements: Any, element_type: Any) -> int | None:

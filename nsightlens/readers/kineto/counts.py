@@ -53,7 +53,7 @@ class Tally:
     in the place of numbers that are none, or not as Kineto writes them. pids: of CPU-side rows. cpu_pids: those labelled CPU.
     ended: the last event was the marker that Kineto writes last; None where there was no event. tracks: (device, pid) of kernels,
     which are one number in what Kineto writes. labels: the text before the number in pids that are text, where Kineto writes
-    numbers. callers: such pids of API calls.
+    numbers. callers: such pids of API calls. groups: process groups that kernels name, with their descriptions and ranks.
     """
 
     complete: int = 0
@@ -82,6 +82,7 @@ class Tally:
     labels: set[str] = field(default_factory=set)
     callers: set[str] = field(default_factory=set)
     marks: set[str] = field(default_factory=set)
+    groups: dict[tuple[str | int, str | None, str], None] = field(default_factory=dict)
     ended: bool | None = None
 
     def add(self, later: Tally) -> None:
@@ -93,7 +94,7 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(later, name))
         for name in ("malformed", "replaced", "lost", "too_long", "appended"):
             getattr(self, name).add(getattr(later, name))
-        for name in ("pids", "cpu_pids", "process_names", "devices", "tracks", "labels", "callers", "marks"):
+        for name in ("pids", "cpu_pids", "process_names", "devices", "tracks", "labels", "callers", "marks", "groups"):
             getattr(self, name).update(getattr(later, name))
         self.ended = self.ended if later.ended is None else later.ended
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,12 +65,16 @@ class Header(msgspec.Struct):
         value = integer(self.distributedInfo.get(key)) if isinstance(self.distributedInfo, dict) else None
         return value if value is not None and 0 <= value < 1 << 31 else None
 
-    def process_groups(self) -> list[dict[str, object]]:
-        """Return the process groups of distributedInfo, each with its size and the place of this rank in it."""
+    def process_groups(self, used: Iterable[tuple[str | int, str | None, str]]) -> list[dict[str, object]]:
+        """Return the process groups of distributedInfo, each with its size and the place of this rank in it; then those of
+        `used`, which kernels name with their descriptions and ranks, that it lacks."""
         listed = self.distributedInfo.get("pg_config") if isinstance(self.distributedInfo, dict) else None
         rank = self.distributed("rank")
-        return [_process_group(group, rank) for group in (listed if isinstance(listed, list) else [])
-                if isinstance(group, dict) and isinstance(group.get("pg_name"), str | int)]
+        named = [group for group in (listed if isinstance(listed, list) else [])
+                 if isinstance(group, dict) and isinstance(group.get("pg_name"), str | int)]
+        known = {str(group["pg_name"]) for group in named}
+        others = {str(name): {"pg_name": name, "pg_desc": description, "ranks": ranks} for name, description, ranks in used}
+        return [_process_group(group, rank) for group in (*named, *(others[name] for name in others if name not in known))]
 
     @property
     def devices(self) -> dict[int, dict[str, Any]]:

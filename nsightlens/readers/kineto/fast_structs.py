@@ -66,6 +66,10 @@ class KernelArgs(GpuArgs, gc=False):
     group_name: Any = field(default=None, name="Process Group Name")
     group_id: Any = field(default=None, name="Process Group ID")
     group_seq: Any = field(default=None, name="Seq")
+    group_description: Any = field(default=None, name="Process Group Description")
+    group_ranks: Any = field(default=None, name="Process Group Ranks")
+    source_rank: Any = field(default=None, name="Src Rank")
+    destination_rank: Any = field(default=None, name="Dst Rank")
 
 
 class RangeArgs(Struct, gc=False):

@@ -167,6 +167,8 @@ def _kernels(events: list[Event], args: list[Args], are_typed: bool) -> Parsed:
         "element_type": [a.element_type for a in args], "group_size": [a.group_size for a in args],
         "group_name": [a.group_name for a in args], "group_id": [a.group_id for a in args],
         "group_seq": [a.group_seq for a in args],
+        "group_description": [a.group_description for a in args], "group_ranks": [a.group_ranks for a in args],
+        "source_rank": [a.source_rank for a in args], "destination_rank": [a.destination_rank for a in args],
         "annotation": [a.name for a in args], "annotated_module": [a.module_fqn for a in args],
     }
 

@@ -39,7 +39,7 @@ class Trace:
     def batches(self) -> Iterator[Batch]:
         """Yield the rows of processes, process groups, devices, profiles and diagnostics."""
         yield "processes", batch_of("processes", self._processes())
-        groups = self.header.process_groups()
+        groups = self.header.process_groups(self.tally.groups)
         if groups:
             yield "process_groups", batch_of("process_groups", groups)
         devices = self._devices()

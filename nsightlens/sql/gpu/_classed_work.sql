@@ -27,7 +27,8 @@ FROM (
     SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns, 1, 'CUDA graph, kernels unknown'
     FROM graph_executions
     UNION ALL
-    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns, 2,
+    SELECT run, tool, profile_id, process_id, window_index, start_ns, start_ns + duration_ns,
+        CASE WHEN collective IS NOT NULL THEN 3 ELSE 2 END,
         CASE items_of WHEN 'op' THEN op WHEN 'module' THEN module WHEN 'phase' THEN phase ELSE concat_ws(' ', kind, direction) END
     FROM memory_ops
     UNION ALL

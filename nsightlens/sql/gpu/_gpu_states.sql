@@ -13,8 +13,8 @@
 -- @column process_id     OS process; NULL where several share the device.
 -- @column device_id      The physical GPU; NULL where the process used several.
 -- @column compute        A kernel that does not communicate was running.
--- @column communication  A kernel that communicates was running.
--- @column memory         A memory operation was running.
+-- @column communication  A kernel or copy that communicates was running.
+-- @column memory         Another memory operation was running.
 -- @column graph          A CUDA graph whose kernels are unknown was running.
 -- @column total_ns       Time in that state.
 CREATE MACRO _gpu_states(per := 'device', communication_pattern := NULL) AS TABLE
@@ -33,10 +33,10 @@ WITH tracks AS MATERIALIZED (
     )
 ), work AS NOT MATERIALIZED (
     SELECT t.track, w.start_ns, w.end_ns, CASE
+            WHEN communication_pattern IS NULL AND w.family = 'collective' THEN 2
             WHEN w.kind = 'memory' THEN 3
             WHEN w.kind = 'graph' THEN 4
-            WHEN CASE WHEN communication_pattern IS NULL THEN w.family = 'collective'
-                ELSE regexp_matches(w.name, communication_pattern) END THEN 2
+            WHEN regexp_matches(w.name, communication_pattern) THEN 2
             ELSE 1
         END::TINYINT AS kind
     FROM _gpu_work AS w

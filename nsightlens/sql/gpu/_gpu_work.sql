@@ -15,7 +15,7 @@
 -- @column start_ns      Start, relative to the profile's origin.
 -- @column end_ns        End.
 -- @column name          Kernel name, or the label of the memory operation; NULL for graphs.
--- @column family        Kernel family; NULL but for kernels.
+-- @column family        Kernel family; collective for copies that communicate; NULL for other work.
 -- @column launch_id     The call that launched it; it may be missing in api_calls.
 CREATE VIEW _gpu_work AS
 SELECT run, tool, profile_id, process_id, window_index, device_id, context, stream, 'kernel' AS kind, kernel_id AS work_id,
@@ -24,7 +24,7 @@ FROM _bounded_kernels
 WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
 UNION ALL
 SELECT run, tool, profile_id, process_id, window_index, device_id, context, stream, 'memory', memory_op_id,
-    start_ns, start_ns + duration_ns, name, NULL, launch_id
+    start_ns, start_ns + duration_ns, name, CASE WHEN collective IS NOT NULL THEN 'collective' END, launch_id
 FROM memory_ops
 WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
 UNION ALL

@@ -1,9 +1,10 @@
 -- How long other kernels ran while the kernels of each name did, per process and GPU: ones that communicate, and ones that
--- compute. Unions of intervals, exact to the ns. A sweep over starts and ends: the time up to each edge during which at least
+-- compute. Copies that a collective runs as are kernels here. Unions of intervals, exact to the ns. A sweep over starts and ends:
+-- the time up to each edge during which at least
 -- one or two kernels of a class ran is summed; what fell on a kernel is the difference of its two edges, and what fell on all
 -- kernels of a name the sum over their edges. nccl_overlap and exposed_communication have their rows from here.
 -- @scope profile
--- @requires _bounded_kernels
+-- @requires _bounded_kernels, memory_ops
 -- @param  per                    Where kernels meet: 'process_device', 'device' or 'process'.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`.
 -- @column run                    Run.
@@ -21,7 +22,11 @@
 -- @column beside_communication   Time (ns) in which another kernel that communicates ran, summed over them.
 -- @column beside_compute         Time (ns) in which another kernel that does not communicate ran, as above.
 CREATE MACRO _overlap_by_name(per := 'process_device', communication_pattern := NULL) AS TABLE
-WITH named AS MATERIALIZED (
+WITH work AS NOT MATERIALIZED (
+    SELECT run, tool, rank, profile_id, window_index, process_id, device_id, name, family, start_ns, duration_ns FROM _bounded_kernels
+    UNION ALL SELECT run, tool, rank, profile_id, window_index, process_id, device_id, name, 'collective', start_ns, duration_ns
+    FROM memory_ops WHERE collective IS NOT NULL AND communication_pattern IS NULL
+), named AS MATERIALIZED (
     -- an odd code says that the kernels communicate, so that an edge needs no more than the code
     SELECT * EXCLUDE (family), dense_rank() OVER (ORDER BY profile_id, window_index, by_process, by_device)::INTEGER AS track,
         (2 * row_number() OVER (ORDER BY profile_id, window_index, process_id, device_id, rank, name, family)
@@ -34,13 +39,13 @@ WITH named AS MATERIALIZED (
             CASE WHEN per IN ('process_device', 'device') THEN device_id END AS by_device,
             coalesce(CASE WHEN communication_pattern IS NULL THEN family = 'collective'
                 ELSE regexp_matches(name, communication_pattern) END, false) AS communicates
-        FROM _bounded_kernels
+        FROM work
         WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns >= 0
         GROUP BY run, tool, rank, profile_id, window_index, process_id, device_id, name, family
     )
 ), edges AS NOT MATERIALIZED (
     SELECT n.track, unnest([start_ns, start_ns + duration_ns]) AS at_ns, unnest([n.code, -n.code]) AS edge
-    FROM _bounded_kernels AS k
+    FROM work AS k
     JOIN named AS n ON n.profile_id = k.profile_id AND n.window_index IS NOT DISTINCT FROM k.window_index
         AND n.process_id IS NOT DISTINCT FROM k.process_id AND n.device_id IS NOT DISTINCT FROM k.device_id
         AND n.rank IS NOT DISTINCT FROM k.rank AND n.name IS NOT DISTINCT FROM k.name AND n.family IS NOT DISTINCT FROM k.family

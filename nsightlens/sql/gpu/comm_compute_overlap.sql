@@ -4,7 +4,8 @@
 -- @alias get_comm_comp_overlap
 -- @needs gpu_work
 -- @requires busy_time
--- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
+-- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern. A copy is
+--     communication under an operator or range that communicates, where there is no pattern.
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
 -- @assumes Concurrent kernels overlap even if they slow each other down: that cost is not known.
 -- @param  per                       'device' or 'process': what the intervals are united over.

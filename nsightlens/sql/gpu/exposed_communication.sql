@@ -1,11 +1,11 @@
--- Communication kernels by name: how much of it ran without a compute kernel on the GPU (or in the process), per capture
+-- Communication by name of the kernel, or of the copy that a collective runs as: how much of it ran without a compute kernel on the GPU (or in the process), per capture
 -- window. Kernels that communicate at the same time count separately: comm_compute_overlap has their union.
 -- ncu has no timeline, so no rows.
 -- @scope profile
--- @needs collectives
+-- @needs communication
 -- @requires _overlap_by_name, processes
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.
--- @assumes Only kernels hide communication: copies and CUDA graphs of unknown kernels do not, which may overstate exposure.
+-- @assumes Only kernels hide communication: other copies and CUDA graphs of unknown kernels do not, which may overstate exposure.
 -- @param  per                    'device' or 'process': where a computing kernel hides the communication.
 -- @param  communication_pattern  Regex of the kernel names that communicate; NULL: family `collective`. HTA takes
 --     '^nccl.*Kernel'.

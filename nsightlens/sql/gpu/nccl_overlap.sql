@@ -4,7 +4,7 @@
 -- The recipe identifies NCCL kernels by NVTX ranges; here by family, or by a pattern of names: '^nccl'.
 -- Kernels without a start or a duration above 0 are left out, as there. ncu has no timeline, so no rows.
 -- @scope profile
--- @needs collectives
+-- @needs communication
 -- @alias nccl_gpu_overlap_trace
 -- @requires _overlap_by_name
 -- @assumes A kernel's name says whether it communicates: by its family, `collective`, or by communication_pattern.

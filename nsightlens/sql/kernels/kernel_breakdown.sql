@@ -36,7 +36,8 @@ WITH work AS (
             ELSE regexp_matches(name, communication_pattern) END THEN 'communication' ELSE 'compute' END AS kernel_type
     FROM _bounded_kernels WHERE tool <> 'ncu' AND duration_ns >= 0
     UNION ALL
-    SELECT run, tool, profile_id, process_id, name, duration_ns, 'memory'
+    SELECT run, tool, profile_id, process_id, name, duration_ns,
+        CASE WHEN communication_pattern IS NULL AND collective IS NOT NULL THEN 'communication' ELSE 'memory' END
     FROM memory_ops WHERE tool <> 'ncu' AND duration_ns >= 0
 ), totals AS (
     SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns

@@ -22,6 +22,7 @@
 -- @column group_name     Process group; NULL where unknown.
 -- @column group_seq      Number of the call within its group; NULL where unknown.
 -- @column group_size     Ranks of the process group; NULL where unknown.
+-- @column peer_rank      Rank that a send goes to or a receive comes from; NULL where unknown.
 -- @column numbered       Whether group and number of the call are known.
 -- @column place          Number of the call in its group; of calls without, the place among those of its process, window and group.
 -- @column is_alone       Whether no other collective kernel of its process and window runs meanwhile.
@@ -31,7 +32,7 @@ WITH collectives AS (
         collective, short_name, coalesce(
             nullif(regexp_replace(lower(collective), '(_(base|coalesced|into_tensor|tensor|oop))+$|_', '', 'g'), ''),
             nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,
-        message_bytes, group_name, group_seq, group_size, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
+        message_bytes, group_name, group_seq, group_size, peer_rank, group_name IS NOT NULL AND group_seq IS NOT NULL AS numbered
     FROM kernels
     WHERE family = 'collective' AND tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
 ), numbers AS (

@@ -8,7 +8,7 @@
 -- @column window_index  Capture window of the process.
 -- @column start_ns      Start, relative to the profile's origin.
 -- @column end_ns        End.
--- @column category      kernel, memcpy, memset, communication (kernels that communicate), communication_call (its host
+-- @column category      kernel, memcpy, memset, communication (kernels and copies), communication_call (its host
 --                       side), runtime, data_loader or cpu_exec.
 CREATE MACRO _step_activities(communication_pattern := NULL) AS TABLE
 SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns AS end_ns,
@@ -18,7 +18,8 @@ FROM _bounded_kernels
 WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns > 0
 UNION ALL
 SELECT profile_id, process_id, window_index, start_ns, start_ns + duration_ns,
-    CASE kind WHEN 'memset' THEN 'memset' ELSE 'memcpy' END
+    CASE WHEN communication_pattern IS NULL AND collective IS NOT NULL THEN 'communication' WHEN kind = 'memset' THEN 'memset'
+        ELSE 'memcpy' END
 FROM memory_ops
 WHERE tool <> 'ncu' AND start_ns IS NOT NULL AND duration_ns > 0
 UNION ALL
