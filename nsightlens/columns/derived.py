@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.columns.arrays import MISSING, Hash, Places, hash_rows, integers, lookup
-from nsightlens.discovery.secrets import struck
+from nsightlens.discovery.suspects import struck_all
 from nsightlens.names import kernel_names as names
 from nsightlens.names.demangle import demangle
 
@@ -22,6 +22,7 @@ _CALLS = (
     (LAUNCH, re.compile(r"(?:cu|cuda|hip)(?:Ext)?(?:Module)?Launch(?:Cooperative)?(?:Kernel\w*)?")),
     (BEGIN, re.compile(r"(?:cu|cuda|hip)StreamBeginCapture\w*")), (END, re.compile(r"(?:cu|cuda|hip)StreamEndCapture\w*")),
 )
+_TEXTS = ("name", "short_name", "kernel_key", "family")
 _CONFIGURATION = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
@@ -73,22 +74,23 @@ class KernelNames:
     tensor_cores: Sequence[bool | None]
 
     def columns(self, codes: Places) -> dict[str, pa.Array]:
-        """Return these columns for names of these numbers."""
-        texts = {name: lookup(codes, getattr(self, name)) for name in ("name", "short_name", "kernel_key", "family")}
-        return texts | {"tensor_cores": pa.array(self.tensor_cores, pa.bool_()).take(pa.array(codes))}
+        """Return these columns for names of these numbers; their dictionaries hold no others."""
+        used, place = np.unique(codes, return_inverse=True)
+        here = {name: [getattr(self, name)[code] for code in used.tolist()] for name in (*_TEXTS, "tensor_cores")}
+        texts = {name: lookup(place, here[name]) for name in _TEXTS}
+        return texts | {"tensor_cores": pa.array(here["tensor_cores"], pa.bool_()).take(pa.array(place))}
 
 
 def kernel_names(recorded: Sequence[tuple[str | None, str | None]], tool: str) -> KernelNames:
     """Return what follows from names as `tool` recorded them: (name, mangled name), the second read where there is no first."""
     whole = [name if name is not None else (demangle(m) if m else None) for name, m in recorded]
-    known = [name and struck(name) for name in whole]  # a shortened name no longer shows what in it is a secret
-    distinct = list(dict.fromkeys(n for n in known if n is not None))
-    by_name = dict(zip(distinct, names.kernel_keys(distinct, tool), strict=True))
-    keys = [by_name[n] if n is not None else None for n in known]
-    families = [names.family(n, names.kernel_key(n, tool)) if n is not None else None for n in known]
-    on_tensor_cores = [names.tensor_cores(n, f) if n is not None and f is not None else None
-                       for n, f in zip(known, families, strict=True)]
-    return KernelNames(known, [names.short_name(n) if n is not None else None for n in known], keys, families, on_tensor_cores)
+    known = struck_all(whole)  # a shortened name no longer shows what in it is a secret
+    distinct = list(dict.fromkeys(name for name in known if name is not None))
+    facts = names.facts(distinct, tool)
+    if known == distinct:
+        return KernelNames(known, *facts)
+    place = {name: number for number, name in enumerate(distinct)}
+    return KernelNames(known, *([None if name is None else column[place[name]] for name in known] for column in facts))
 
 
 def configuration(batch: pa.RecordBatch) -> Hash:

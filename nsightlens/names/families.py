@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+
+from nsightlens.names.first_found import first_found
 
 LONGEST = 4096
 """Characters of a key that are looked at: what a kernel is stands at its beginning."""
@@ -19,17 +22,19 @@ def classify(key: str, scope: str = "") -> str:
 
     A pattern is sought in the key; one that begins with @ in "@" and the namespaces.
     """
-    key, scope = key[:LONGEST], "@" + scope[:LONGEST]
-    for family, pattern in _compiled():
-        if pattern.search(scope if pattern.pattern.startswith("@") else key):
-            return family
-    return OTHER
+    return classified([key], [scope])[0]
+
+
+def classified(keys: Sequence[str], scopes: Sequence[str]) -> list[str]:
+    """Return the family of each kernel key, as `classify` does."""
+    columns = [key[:LONGEST] for key in keys], ["@" + scope[:LONGEST] for scope in scopes]
+    return [FAMILIES[place][0] if place >= 0 else OTHER for place in first_found(_compiled(), columns)]
 
 
 @cache
-def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return families and patterns: compiled at the first name, since few commands meet any."""
-    return tuple((family, re.compile(pattern)) for family, pattern, _ in FAMILIES)
+def _compiled() -> tuple[tuple[re.Pattern[str], int], ...]:
+    """Return patterns, and whether they are sought in scopes: compiled at the first name, since few commands meet any."""
+    return tuple((re.compile(pattern), int(pattern.startswith("@"))) for _, pattern, _ in FAMILIES)
 
 
 def _rule(family: str, pattern: str, comment: str) -> Rule:

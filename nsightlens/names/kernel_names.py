@@ -5,21 +5,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from nsightlens.names.demangle import demangle
 from nsightlens.names.distinct import distinct
-from nsightlens.names.families import classify
+from nsightlens.names.families import classified, classify
 from nsightlens.names.key import Parsed, parse
 from nsightlens.names.label import shorten
-from nsightlens.names.tensor_cores import used
+from nsightlens.names.tensor_cores import used, uses
 
 _LAUNCHED = "  grid "
 """What is between a kernel and its launch configuration, where an item of a view is both."""
+_TOGETHER = 1 << 13
+"""So many names are asked of the tables of patterns at once: each name is read once, and stays in the cache meanwhile."""
 
 
-@lru_cache(maxsize=1 << 14)
+class Facts(NamedTuple):
+    """What follows from each of the distinct names of one profile."""
+
+    short_name: list[str]
+    kernel_key: list[str]
+    family: list[str]
+    tensor_cores: list[bool | None]
+
+
+_readable = lru_cache(maxsize=2 * _TOGETHER)(demangle)
+
+
+@lru_cache(maxsize=2 * _TOGETHER)
 def _cached(name: str, repair: bool) -> Parsed:
-    return parse(demangle(name), repair)
+    return parse(_readable(name), repair)
 
 
 def _parsed(name: str, tool: str | None = None) -> Parsed:
@@ -41,15 +56,31 @@ def kernel_key(name: str, tool: str | None = None) -> str:
     return _parsed(name, tool).key
 
 
-def kernel_keys(recorded: Sequence[str], tool: str) -> list[str]:
-    """Return the kernel_key of each of the distinct names of one profile, no two the same.
+def facts(recorded: Sequence[str], tool: str) -> Facts:
+    """Return what the other functions do of the distinct names of one profile: many cost less at once.
 
-    Names that share a key (kernels that differ in their namespaces only) get these behind it, `f<A> [one::cuda]`; what even
-    they do not tell apart is its own key.
+    No two keys are the same. Names that share one (kernels that differ in their namespaces only) get these behind it,
+    `f<A> [one::cuda]`; what even they do not tell apart is its own key.
     """
-    keys = [kernel_key(name, tool) for name in recorded]
+    found = Facts([], [], [], [])
+    for begin in range(0, len(recorded), _TOGETHER):
+        names = recorded[begin : begin + _TOGETHER]
+        read, keys = [_parsed(name) for name in names], [kernel_key(name, tool) for name in names]
+        shorts = [parsed.short for parsed in read]
+        families = classified([key or parsed.key for key, parsed in zip(keys, read, strict=True)],
+                              [parsed.scope for parsed in read])
+        readable = [_readable(name) for name in names]
+        for column, values in zip(found, (shorts, keys, families, uses(readable, shorts, families)), strict=True):
+            column += values
+    return found._replace(kernel_key=_apart(recorded, found.kernel_key, tool))
+
+
+def _apart(recorded: Sequence[str], keys: list[str], tool: str) -> list[str]:
+    """Return the keys of names, with what tells apart those that share one."""
     for fuller in (lambda name, key: f"{key} [{' '.join(_parsed(name, tool).dropped)}]", lambda name, _: name):
         count = Counter(keys)
+        if len(count) == len(keys):
+            break
         keys = [fuller(name, key) if count[key] > 1 else key for name, key in zip(recorded, keys, strict=True)]
     return keys
 
@@ -65,7 +96,7 @@ def family(name: str, key: str | None = None) -> str:
 
 def tensor_cores(name: str, family: str) -> bool | None:
     """Return whether a kernel of that name and family runs on tensor cores; None where its name does not say."""
-    return used(demangle(name), _parsed(name).short, family)
+    return used(_readable(name), _parsed(name).short, family)
 
 
 def is_launch(text: str) -> bool:

@@ -11,12 +11,13 @@ What the tools disagree on, and what the key does about it:
 - ncu deletes `name::` with a `<` or `[` after it, `const::[lambda` and `at::<unnamed>::foo` included: put together again
 
 What the key alone cannot distinguish: kernels that differ only in namespaces (ncu does not show them), and overloads of one
-function template that differ only in their parameters. `names.kernel_keys` keeps those of one profile apart.
+function template that differ only in their parameters. `kernel_names.facts` keeps those of one profile apart.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -128,7 +129,7 @@ class _Pass:
             elif text == "(":
                 at = self.open_round(at)
             else:
-                getattr(self, f"see_{token.lastgroup}")(token)
+                _STEPS[token.lastgroup or ""](self, token)
         if len(self.frames) == 1 and self.last in ("params", "hidden", "template"):
             self.drop_return_type()
             return Parsed("".join(self.out), self.short, "::".join(self.scopes), tuple(self.dropped))
@@ -368,6 +369,11 @@ class _Pass:
         self.out[-1] += f"#{number}"
         self.last = "lambda"
         return at
+
+
+_STEPS: dict[str, Callable[[_Pass, re.Match[str]], None]] = {
+    group: getattr(_Pass, f"see_{group}") for group in _TOKEN.groupindex if hasattr(_Pass, f"see_{group}")}
+"""What is done with each kind of token."""
 
 
 def _without_copy_mark(name: str) -> str:

@@ -8,7 +8,10 @@ Inductor templates and hand-written products compile to depends on types that th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+
+from nsightlens.names.first_found import first_found
 
 Rule = tuple[bool, str, str]
 """Whether the names of a pattern run on tensor cores, the pattern, and what they are."""
@@ -24,16 +27,20 @@ _PRODUCT = re.compile(r"(?i:gemm|mat_?mul|(?<![a-z])(?:mma|mm|bmm|dot)(?![a-z]))
 
 def used(name: str, short: str, family: str) -> bool | None:
     """Return whether a kernel of that (demangled) name, base name and family runs on tensor cores; None where unknown."""
-    for verdict, pattern in _compiled():
-        if pattern.search(name[:LONGEST]):
-            return verdict
-    return False if family in _PLAIN and not _PRODUCT.search(short) else None
+    return uses([name], [short], [family])[0]
+
+
+def uses(names: Sequence[str], shorts: Sequence[str], families: Sequence[str]) -> list[bool | None]:
+    """Return whether each kernel runs on tensor cores, as `used` does."""
+    places = first_found(_compiled(), [[name[:LONGEST] for name in names]])
+    return [TENSOR_CORES[place][0] if place >= 0 else False if family in _PLAIN and not _PRODUCT.search(short) else None
+            for place, short, family in zip(places, shorts, families, strict=True)]
 
 
 @cache
-def _compiled() -> tuple[tuple[bool, re.Pattern[str]], ...]:
-    """Return verdicts and patterns: compiled at the first name."""
-    return tuple((verdict, re.compile(pattern)) for verdict, pattern, _ in TENSOR_CORES)
+def _compiled() -> tuple[tuple[re.Pattern[str], int], ...]:
+    """Return the patterns, sought in the names: compiled at the first of these."""
+    return tuple((re.compile(pattern), 0) for _, pattern, _ in TENSOR_CORES)
 
 
 def _rule(verdict: bool, pattern: str, comment: str) -> Rule:

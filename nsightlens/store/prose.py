@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.discovery.secrets import ENCODED, INVISIBLE, MARK, NAMED, SHAPED, hides, struck
+from nsightlens.discovery.secrets import MARK, hides, struck
+from nsightlens.discovery.suspects import suspects
 from nsightlens.schema import SETTINGS, Table
-
-_SUSPECT = f"{INVISIBLE.pattern}|{ENCODED.pattern}|{NAMED}|{SHAPED}"
 
 
 def without_secrets_in_prose(batch: pa.RecordBatch, table: Table) -> pa.RecordBatch:
@@ -32,8 +31,7 @@ def _suspects(texts: Mapping[int, pa.Array]) -> dict[int, pa.Array]:
     """Return which texts of each column may hold a secret; nothing where none does."""
     if not sum(map(len, texts.values())):
         return {}
-    # one call for all columns: each compiles the pattern, which takes as long as 200 names
-    suspect = pc.match_substring_regex(pa.concat_arrays(list(texts.values())), _SUSPECT, ignore_case=True)
+    suspect = suspects(pa.concat_arrays(list(texts.values())))
     if not pc.any(suspect).as_py():
         return {}
     ends = np.cumsum([len(each) for each in texts.values()]).tolist()

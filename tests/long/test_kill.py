@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -20,10 +22,12 @@ from nsightlens.schema import TABLES
 from nsightlens.store import rules
 from tests.captures import kineto, ncu
 from tests.places import ROOT
+from tests.store.test_ground import tree
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 KILLS = int(os.environ.get("KILLS", "40"))
-MOMENTS = int(os.environ.get("MOMENTS", "6"))
+MOMENTS = int(os.environ.get("MOMENTS", "30"))
+THEIRS = ("notes.txt", "parts/kernels/theirs.parquet", "deeper/a.json", "converted/.x", "link")
 COMMANDS = {
     "ingest": ["ingest", "RUNS", "--store", "STORE", "--jobs", "2", "--answers"],
     "refresh": ["refresh", "--store", "STORE", "--jobs", "2"],
@@ -31,6 +35,8 @@ COMMANDS = {
     "remove": ["remove", "--store", "STORE", "--run", "a"],
     "summary": ["summary", "--store", "STORE"],
     "report": ["report", "--store", "STORE", "-o", "OUT/report.html"],
+    "perfetto": ["export", "perfetto", "--store", "STORE", "-o", "OUT/timeline.json.gz"],
+    "plot": ["plot", "top_kernels", "--store", "STORE", "-o", "OUT/kernels.png"],
     "sql": ["sql", "SELECT count(*) FROM kernels a, kernels b, range(20000) WHERE a.start_ns % 7 = 3", "--store", "STORE"],
 }
 _OF_THIS_MACHINE = ("path", "reason", "message", "modified_ns")
@@ -110,13 +116,13 @@ def _touch(run: Path, chance: random.Random) -> None:
 
 
 class Moments:
-    """A command on a store of two runs, struck by a signal at one moment after the other."""
+    """A command on a store of two runs, struck by signals at one moment after the other."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._old = folder, folder / "old"
         self.store, self.out, self._scratch = folder / "store", folder / "out", folder / "scratch"
-        self._command = [{"RUNS": str(folder / "runs")}.get(word, word.replace("STORE", str(self.store))
-                         .replace("OUT", str(self.out))) for word in COMMANDS[name]]
+        self._words = [{"RUNS": str(folder / "runs")}.get(word, word.replace("STORE", str(self.store))
+                       .replace("OUT", str(self.out))) for word in COMMANDS[name]]
         self.out.mkdir()
         self._scratch.mkdir()
         for run in "ab":
@@ -128,30 +134,62 @@ class Moments:
                 nl.ingest(folder / "runs" / run, store=self._old, jobs=1).close()
         if name == "ingest":
             for number in range(3):
-                kineto(folder / "runs" / "c" / f"{number}.json", [(f"c{i}", 1e3 + 20 * i, 9.0) for i in range(9000)], rank=number)
+                kineto(folder / "runs" / "c" / f"{number}.json", [(f"c{i}", 1e3 + 20 * i, 9.0) for i in range(900)], rank=number)
+        self._plant()
+        self._server = subprocess.Popen([sys.executable, str(Path(__file__).with_name("at_a_moment.py"))], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
         self.before = self.contents(self._old)
-        assert self.strike(0, 0, 0, alone=True).returncode == 0
+        assert self.strike() == 0, self.errors()
         self.after = self.contents(self.store)
-        self.strike(0, 0, 0, alone=True)  # with all caches warm, as the strikes that follow
-        doings, seconds = (self._folder / "count").read_text().split()
-        self._doings, self._seconds = int(doings), float(seconds)
+        self.strike()  # with all caches warm, as the strikes that follow
+        self._doings = json.loads((self._folder / "count").read_text())
 
-    def strike(self, number: int, doing: int, seconds: float, *, alone: bool) -> subprocess.CompletedProcess[str]:
-        """Run the command on the old store. alone: its workers get no signal."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.communicate()
+
+    def _plant(self) -> None:
+        """Put what is not ours into the store, and beside what is written."""
+        for place in (self._old / "notes.txt", self._old / "parts/kernels/theirs.parquet", self._old / "deeper/a.json",
+                      self._old / "converted/.x", self.out / "theirs.html"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(f"theirs: {place}</html>")
+        (self._old / "link").symlink_to(self._folder / "runs")
+        self._old_tree, self._theirs = tree(self._old), {name: tree(self._old)[name] for name in THEIRS}
+
+    def is_untouched(self) -> bool:
+        """Return whether the store is the old one, byte for byte, with nothing more in it."""
+        return tree(self.store) == self._old_tree
+
+    def theirs_stay(self) -> bool:
+        """Return whether what is not ours is as it was."""
+        found = tree(self.store)
+        return ({name: found.get(name) for name in THEIRS} == self._theirs
+                and (self.out / "theirs.html").read_text().startswith("theirs"))
+
+    def strike(self, number: int = 0, doing: int = 0, doings: str = "all", *, with_workers: bool = False) -> int:
+        """Run the command on the old store, and return its exit code: that of a signal is negative."""
         shutil.rmtree(self.store, ignore_errors=True)
-        shutil.copytree(self._old, self.store)
-        environment = os.environ | {"TMPDIR": str(self._scratch), "XDG_CACHE_HOME": str(self._folder / "cache")}
-        words = [number, doing, seconds, "process" if alone else "group", self._folder / "count", *self._command]
-        script = Path(__file__).with_name("at_a_moment.py")
-        return subprocess.run([sys.executable, str(script), *map(str, words)], env=environment, capture_output=True, text=True,
-                              start_new_session=True, timeout=300)
+        shutil.copytree(self._old, self.store, symlinks=True)
+        environment = {"TMPDIR": str(self._scratch), "XDG_CACHE_HOME": str(self._folder / "cache")}
+        request = {"words": self._words, "signal": number, "doing": doing, "doings": doings, "with_workers": with_workers,
+                   "environment": environment, "folder": str(self._folder)}
+        assert self._server.stdin and self._server.stdout
+        print(json.dumps(request), file=self._server.stdin, flush=True)
+        return os.waitstatus_to_exitcode(int(self._server.stdout.readline()))
 
-    def strikes(self, number: int) -> Iterator[subprocess.CompletedProcess[str]]:
-        """Yield the command struck at moments from its beginning to its end, by turns at doings and at times."""
+    def errors(self) -> str:
+        """Return what the last command said."""
+        return (self._folder / "stderr").read_text()
+
+    def strikes(self, *numbers: int) -> Iterator[tuple[int, int]]:
+        """Yield signal and exit code at each moment from the beginning to the end, by turns when it writes and at any doing."""
         for moment in range(MOMENTS):
-            part = (moment + 0.5) / MOMENTS
-            doing, seconds = (0, self._seconds * part) if moment % 2 else (int(self._doings * part) + 1, 0.0)
-            yield self.strike(number, doing, seconds, alone=moment % 4 < 2)
+            doings, number = ("writes", "all")[moment % 2], numbers[moment // 2 % len(numbers)]
+            doing = int(self._doings[doings] * (moment + 0.5) / MOMENTS) + 1
+            yield number, self.strike(number, doing, doings, with_workers=moment % 4 >= 2)
 
     @staticmethod
     def contents(store: Path) -> object:
@@ -165,30 +203,45 @@ class Moments:
         drafts = [*self._scratch.iterdir(), *(self._folder / "cache").rglob(".*"), *self.out.glob(".*")]
         return [str(path.relative_to(self._folder)) for path in drafts]
 
+    def is_whole(self) -> bool:
+        """Return whether each file that the command has written is all there."""
+        ends = {".html": b"</html>", ".png": b"IEND\xaeB`\x82"}
+        return all(json.loads(gzip.decompress(path.read_bytes())) if path.suffix == ".gz"
+                   else path.read_bytes().rstrip().endswith(ends[path.suffix]) for path in self.out.glob("[!.]*"))
+
 
 @pytest.mark.filterwarnings("ignore::nsightlens.errors.OldRulesWarning", "ignore::nsightlens.errors.IngestWarning")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("numbers", [(signal.SIGKILL,), (signal.SIGINT, signal.SIGTERM)], ids=["killed", "asked to end"])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_at_any_moment_a_store_is_old_or_new(name: str, number: signal.Signals, tmp_path: Path) -> None:
+def test_at_any_moment_a_store_is_old_or_new(name: str, numbers: tuple[int, ...], tmp_path: Path) -> None:
     """What answers a signal says what the store holds, and leaves nothing temporary; what is killed leaves no half of a file."""
-    moments = Moments(tmp_path, name)
     struck = 0
-    for done in moments.strikes(number):
-        struck += done.returncode != 0
-        assert done.returncode in (0, -number if number == signal.SIGKILL else 128 + number), done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        found = moments.contents(moments.store)
-        assert found in (moments.before, moments.after)
-        if number != signal.SIGKILL:
-            assert moments.temporary() == []
-            assert not done.returncode or ("unchanged" in done.stderr) == (found == moments.before), done.stderr
-            assert found == moments.after or done.returncode
-        assert all(page.read_text().endswith("</html>") for page in moments.out.glob("[!.]*"))
-        nl.ingest(tmp_path / "runs", store=moments.store, jobs=1).close()  # the next writer takes away what is left
-        listed = {str(part.relative_to(moments.store)) for part in moments.store.glob("parts/*/*/*")}
-        assert listed == {path for _, path in _parts(moments.store)}
-        assert {entry.name for entry in moments.store.iterdir()} <= {"nsightlens.duckdb", "parts", "lock", "looks.msgpack"}
+    with Moments(tmp_path, name) as moments:
+        for number, code in moments.strikes(*numbers):
+            errors = moments.errors()
+            struck += code != 0
+            assert code in (0, -number if number == signal.SIGKILL else 128 + number), errors
+            assert "Traceback" not in errors, errors
+            assert moments.is_whole() and moments.theirs_stay()
+            if number != signal.SIGKILL:
+                assert moments.temporary() == []
+            has_old_rows = moments.is_untouched() or moments.contents(moments.store) == moments.before
+            assert has_old_rows or moments.contents(moments.store) == moments.after
+            if number != signal.SIGKILL:
+                assert not code or ("unchanged" in errors) == has_old_rows, errors
+                assert code or not has_old_rows or moments.before == moments.after
+            if not moments.is_untouched():
+                _confirm_that_the_next_ingest_tidies(moments, tmp_path / "runs")
     assert struck >= MOMENTS // 2
+
+
+def _confirm_that_the_next_ingest_tidies(moments: Moments, runs: Path) -> None:
+    nl.ingest(runs, store=moments.store, jobs=1).close()
+    listed = {str(part.relative_to(moments.store)) for part in moments.store.glob("parts/*/*/*")}
+    assert listed == {path for _, path in _parts(moments.store)}
+    assert moments.theirs_stay()
+    assert {entry.name for entry in moments.store.iterdir()} <= {
+        "nsightlens.duckdb", "parts", "lock", "looks.msgpack", *(name.partition("/")[0] for name in THEIRS)}
 
 
 def _parts(store: Path) -> list[tuple[str, str]]:

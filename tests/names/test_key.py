@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from nsightlens.names.kernel_names import family, kernel_key, kernel_keys, short_name
+from nsightlens.names.kernel_names import facts, family, kernel_key, short_name
 from nsightlens.names.key import Parsed, parse
 from tests.names import corpus
 
@@ -114,7 +114,7 @@ def test_keys_are_injective_within_a_capture() -> None:
     captures = corpus.captures()
     assert len({name for names in captures.values() for name in names}) > 1100
     for capture, names in captures.items():
-        keys = kernel_keys(list(names), corpus.tool_of(capture))
+        keys = facts(list(names), corpus.tool_of(capture)).kernel_key
         seen: dict[str, str] = {}
         for key, name in zip(keys, names, strict=True):
             first = seen.setdefault(key, name)
@@ -127,8 +127,8 @@ def test_keys_are_injective_within_a_capture() -> None:
     (["f<int>(float*)", "f<int>(double*)", "g()"], ["f<int>(float*)", "f<int>(double*)", "g()"]),
 ])
 def test_names_of_one_profile_that_share_a_key_are_told_apart(recorded: list[str], keys: list[str]) -> None:
-    assert kernel_keys(recorded, "kineto") == keys
-    assert kernel_keys(recorded[::-1], "kineto") == keys[::-1]
+    assert facts(recorded, "kineto").kernel_key == keys
+    assert facts(recorded[::-1], "kineto").kernel_key == keys[::-1]
 
 
 @pytest.mark.captures
@@ -136,7 +136,7 @@ def test_names_merged_across_captures_are_the_reviewed_ones() -> None:
     corpus.needed()
     by_key: dict[tuple[str, str], set[str]] = {}
     for capture, names in corpus.captures().items():
-        for key, name in zip(kernel_keys(list(names), corpus.tool_of(capture)), names, strict=True):
+        for key, name in zip(facts(list(names), corpus.tool_of(capture)).kernel_key, names, strict=True):
             by_key.setdefault((corpus.tool_of(capture), key), set()).add(name)
     lines = (corpus.HERE / "merged_names.tsv").read_text().splitlines()[2:]
     reviewed = dict(line.split("\t") for line in lines)
