@@ -255,8 +255,8 @@ nsl_find_execution() {
     [[ -z $nsl_job || $nsl_start == *"$nsl_job"* ]] || nsl_start=$nsl_job.$nsl_start
     nsl_execution=$nsl_launcher-$nsl_start$restart-$nsl_tool
   else
-    nsl_say "warning: $nsl_launcher gives no id to this start of the job, so the times of its ranks will not be compared." \
-      "Set NSIGHTLENS_EXECUTION_ID before the launcher (torchrun: --standalone or --rdzv-id)"
+    [[ $nsl_rank != 0 ]] || nsl_say "warning: export NSIGHTLENS_EXECUTION_ID=${nsl_job:-ID}-1 before $nsl_launcher starts the ranks" \
+      "(torchrun: --standalone or --rdzv-id), else their times are not compared"
   fi
 }
 

@@ -180,8 +180,8 @@ if [[ -n $nsl_checking ]]; then   # not --set: the few counters of minimal show 
 fi
 nsl_begin ncu 0 "$@"
 if [[ $nsl_world_size != 1 ]]; then
-  nsl_say "warning: while kernels of rank $nsl_rank are replayed, the other ranks wait in NCCL and may run into its time-out. Measure a" \
-    "job of one rank if you can; else a long time-out (init_process_group(timeout=timedelta(hours=2)), TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=7200), -k and a small --launch-count"
+  nsl_say "warning: the other ranks wait (MPI or NCCL) while kernels of rank $nsl_rank are replayed, and may run into a time-out. Measure a" \
+    "job of one rank if you can; with PyTorch else a long time-out (init_process_group(timeout=timedelta(hours=2)), TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=7200), -k and a small --launch-count"
 fi
 
 if [[ $nsl_what == minimal ]]; then nsl_collect=(--metrics "$(minimal_metrics)"); else nsl_collect=(--set "$nsl_what"); fi

@@ -265,8 +265,9 @@ def _execution(launch: Launch, folder: str, host: str, start: str, job: str, env
     if launch.single:
         return f"{job and job + '-'}{host}-{os.getpid()}-{int(time.time())}-{folder}"
     if not start:
-        say(f"warning: {launch.launcher} gives no id to this start of the job, so the times of its ranks will not be compared. "
-            "Set NSIGHTLENS_EXECUTION_ID before the launcher (torchrun: --standalone or --rdzv-id)")
+        if launch.rank == 0:
+            say(f"warning: export NSIGHTLENS_EXECUTION_ID={job or 'ID'}-1 before {launch.launcher} starts the ranks "
+                "(torchrun: --standalone or --rdzv-id), else their times are not compared")
         return None
     counts = (("TORCHELASTIC_RESTART_COUNT", "restart"), ("SLURM_RESTART_COUNT", "requeue"))
     again = "".join(f"-{word}{env[name]}" for name, word in counts if env.get(name, "0") != "0")

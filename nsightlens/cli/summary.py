@@ -88,10 +88,9 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
 
 
 def _more(captures: tuple[Path, ...], tools: set[str]) -> Text:
-    """Return the commands that show more of captures by these tools; of files, a store has to be made first."""
+    """Return the commands that show more: of captures by these tools in a store; of one file or folder its report."""
     from nsightlens.pages.asked import TIMELINE
 
-    commands = joined("; ", [*_MORE, *(() if tools.isdisjoint(TIMELINE) else _OF_TIMELINES)])
-    if not captures:
-        return ("More: ", *commands)
-    return ("More: first ", Command("ingest", captures), ", as these commands need a store; then ", *commands)
+    if captures:
+        return ("Next: ", Command("report", (*captures, ("--open",))) if len(captures) == 1 else Command("ingest", captures))
+    return ("More: ", *joined("; ", [*_MORE, *(() if tools.isdisjoint(TIMELINE) else _OF_TIMELINES)]))

@@ -42,7 +42,7 @@ def _operation(row: Row) -> str:
 def api_calls(asked: Page) -> list[Section]:
     """Return the functions of the CUDA or HIP API whose calls took the most time."""
     tool, rows = best(asked.ask("cuda_api_summary"), TIMELINE)
-    note = asked.note("cuda_api_summary", tool, "summed over threads: GPU work may run meanwhile")
+    note = asked.note("cuda_api_summary", tool, "CPU time, summed over threads")
     return _calls("API calls", note, rows, "calls", "cuda_api_summary")
 
 

@@ -99,7 +99,7 @@ def gpus(asked: Page) -> list[Section]:
         Column(cores, [share(row["tensor_core_pct"]) for row in shown], 5),
     )
     left_out = more(len(rows) - len(shown), "gpu_summary", f"busy {spread((row['busy_pct'] for row in rows), share)}")
-    unknown = [f"SM efficiency and occupancy: {NOT_RECORDED} (only the PyTorch profiler estimates them)"] if blank else []
+    unknown = ["SM efficiency and occupancy: unknown (grids or the number of SMs were not recorded)"] if blank else []
     return [Section("GPUs", asked.note("gpu_summary", tool, covered), columns, (*left_out, *listed(unknown)))]
 
 
@@ -139,13 +139,13 @@ def communication(asked: Page) -> list[Section]:
     tool, rows = best((row for row in asked.ask("busy_time") if row["communication_ns"]), TIMELINE)
     if not rows:
         return []
-    figures = {"communication": "communication_ns", "beside compute": "overlap_ns", "exposed": "exposed_communication_ns",
+    figures = {"communication": "communication_ns", "overlapped": "overlap_ns", "exposed": "exposed_communication_ns",
                "compute": "compute_ns", "idle": "idle_ns"}
     shown = outliers(rows, lambda row: row["exposed_communication_ns"], _FEW)
     columns = (Column("rank", _labels(shown), 9, text=True), *(
         Column(name, [duration(row[column]) for row in shown], 8) for name, column in figures.items()))
     exposed = spread((row["exposed_communication_ns"] for row in rows), duration)
-    return [Section("Communication", asked.note("comm_compute_overlap", tool, "unions of kernels, first to last GPU work"),
+    return [Section("Communication", asked.note("comm_compute_overlap", tool, "first to last GPU work"),
                     columns, more(len(rows) - len(shown), "comm_compute_overlap", f"exposed {exposed}"))]
 
 
@@ -304,7 +304,7 @@ def coverage(asked: Page) -> list[Section]:
     columns = (Column("tool", list(sums), 9, text=True), *(
         Column(name, [share(100 * parts[what][0] / parts[what][1]) if what in parts and parts[what][1] else MISSING
                       for parts in sums.values()], 8 - place) for place, (what, name) in enumerate(_COVERED.items())))
-    return [Section("Attributed", asked.note("attribution_coverage", "share of the GPU time that is attributed"), columns)]
+    return [Section("GPU time traced back to", asked.note("attribution_coverage"), columns)]
 
 
 def diagnostics(asked: Page) -> list[Section]:

@@ -392,7 +392,7 @@ def _missing(columns: Sequence[Column], rows: int, rest: str) -> list[str]:
     parts = [f"{counted(len(cut), 'column')} ({_some(cut)})"] if cut else []
     parts += [counted(rows, "row")] if rows > 0 else []
     said = [f"({' and '.join(parts)} more: {rest})"] if parts else []
-    return said + ([f"(without a value: {_some(empty)})"] if empty else [])
+    return said + ([f"(empty: {_some(empty)})"] if empty else [])
 
 
 def _some(names: Sequence[str]) -> str:

@@ -56,12 +56,11 @@ WITH span AS (
 )
 SELECT run, tool, arg_max(profile_id, time) AS profile_id, arg_max(path, time) AS path, 'warning' AS severity,
     'times_pooled' AS code, count(*) AS count,
-    'captures of ' || count(*) || ' different times are counted as one run: '
+    'captures of ' || count(*) || ' different times are treated as repeats of one run: '
     || string_agg(regexp_extract(path, '[^/]*$') || ' (' || strftime(make_timestamp(first_ns // 1000), '%Y-%m-%d %H:%M:%S')
         || ' UTC)', ', ' ORDER BY time) FILTER (time < 4)
     || CASE WHEN count(*) > 4 THEN ' and ' || (count(*) - 4) || ' more' ELSE '' END
-    || '. If they are starts of one workload, all is well: each start is a recording of the run (the view recordings). '
-    || 'If they are different workloads, ingest each under a run name of its own (--run NAME)' AS message
+    || '. Not so? Ingest each with its own --run NAME' AS message
 FROM named GROUP BY run, tool
 """
 
@@ -78,7 +77,7 @@ WITH placed AS (
 )
 SELECT run, arg_max(tool, directory) AS tool, arg_max(profile_id, directory) AS profile_id, max(path) AS path,
     'warning' AS severity, 'directories_pooled' AS code, count(*) AS count,
-    'captures of ' || count(*) || ' run directories are counted as one run, as all carry its name: '
+    'captures of ' || count(*) || ' run directories are treated as one run, as all carry its name: '
     || array_to_string(list(directory ORDER BY directory)[:4], ', ')
     || CASE WHEN count(*) > 4 THEN ' and ' || (count(*) - 4) || ' more' ELSE '' END
     || '. If they are not repetitions or parts of one configuration, ingest each under its own run name into a new store, and '

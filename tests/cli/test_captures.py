@@ -78,17 +78,12 @@ def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
     timeline = kineto(tmp_path / "a run" / "trace.json")
     counters = ncu(tmp_path / "ncu.csv", {"gpu__time_duration.sum": ("ns", "9")})
     of_timeline, of_counters = (" ".join(run("summary", path).stderr.split()) for path in (timeline, counters))
-    assert f"More: first nsightlens ingest '{timeline}', as these commands need a store; then nsightlens views" in of_timeline
-    assert f"More: first nsightlens ingest {counters}, as these" in of_counters
-    of_both = (
-        "show headroom",
-        "plot step_breakdown",
-    )
-    for command in of_both:
-        assert command in of_timeline and command not in of_counters
-    run("ingest", counters, "--store", tmp_path / "store")
-    of_store = run("summary", "--store", tmp_path / "store").stderr
-    assert of_store.startswith("More: nsightlens views; ") and "plot step_breakdown" not in of_store
+    assert f"nsightlens report '{timeline}' --open" in of_timeline and f"nsightlens report {counters} --open" in of_counters
+    assert f"nsightlens ingest '{timeline}' {counters}" in " ".join(run("summary", timeline, counters).stderr.split())
+    for path, has in ((counters, False), (timeline, True)):
+        run("ingest", path, "--store", tmp_path / "store")
+        of_store = run("summary", "--store", tmp_path / "store").stderr
+        assert all((command in of_store) == has for command in ("show headroom", "plot step_breakdown"))
     assert f"show NAME --store {tmp_path / 'store'}" in of_store
 
 

@@ -57,7 +57,7 @@ def test_the_page_has_every_section_and_figures_of_the_views(demo: Path) -> None
     text = ask(demo, width=160).stdout
     first, middle, last = ("The judged window", "Captured", "GPUs"), (
         "Ranks side by side", "Communication", "Top operators", "Top kernels", "Copies", "API calls", "Memory peak"), (
-        "Attributed", "Diagnostics")
+        "GPU time traced back to", "Diagnostics")
     places = [[text.index(f"\n{title}") for title in titles] for titles in (first, middle, last)]
     assert places[0] == sorted(places[0]) and max(places[0]) < min(places[1]) and max(places[1]) < min(places[2])
     assert "simulated" in text and "\nRanks side by side, first to last GPU work · " in text

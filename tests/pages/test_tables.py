@@ -180,7 +180,7 @@ def test_a_figure_that_no_row_has_makes_room() -> None:
     rows = [(f"kernel {i}", None, 10**15 + i) for i in range(2)]
     assert render(("name", "stream", "total_ns"), rows, (True, False, False), Style(80)).splitlines()[0].split()[1] == "stream"
     lines = render(("name", "stream", "total_ns"), rows, (True, False, False), Style(36)).splitlines()
-    assert lines[0].split() == ["name", "total_ns"] and lines[-1] == "(without a value: stream)"
+    assert lines[0].split() == ["name", "total_ns"] and lines[-1] == "(empty: stream)"
     one = render(("name", "stream", "total_ns"), rows[:1], (True, False, False), Style(36)).splitlines()
     assert one[0].split() == ["name", "total_ns"], "of one row, too"
 

@@ -41,7 +41,6 @@ def test_captures_of_two_times_and_unknown_rank_are_told() -> None:
     (row,) = found(["a,0,5", "b,100,105"])
     assert (row["run"], row["tool"], row["profile_id"], row["count"], row["severity"]) == ("base", "kineto", "b", 2, "warning")
     assert "a.json (2023-11-14 22:13:20 UTC), b.json (2023-11-14 22:15:00 UTC)" in row["message"]
-    assert "If they are starts of one workload, all is well: each start is a recording" in row["message"]
     assert "--run NAME" in row["message"]
 
 

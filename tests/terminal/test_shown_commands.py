@@ -88,9 +88,10 @@ CASES: dict[str, tuple[Callable[[str], str], Callable[[str], list[str]]]] = {
                     lambda name: ["nsightlens", "show", "run_difference", "by=op", f"base={name}", f"other={name}"]),
     "--kernel": (lambda name: between(str(_instead_of_kernel(name, "kernel_view", ["kernel"])), "by name: "),
                  lambda name: ["nsightlens", "show", "kernel_view", f"only_kernel=*{name}*"]),
-    "summary of files": (lambda name: between(written(summary._more((Path(name),), set())), "first ",
-                                              ", as these commands need a store; then nsightlens views; nsightlens show NAME"),
-                         lambda name: ["nsightlens", "ingest", plain(name)]),
+    "summary of files": (lambda name: between(written(summary._more((Path(name), Path("b")), set())), "Next: "),
+                         lambda name: ["nsightlens", "ingest", plain(name), "b"]),
+    "summary of a file": (lambda name: between(written(summary._more((Path(name),), set())), "Next: "),
+                          lambda name: ["nsightlens", "report", plain(name), "--open"]),
     "scan": (lambda name: fitness_scan(name), lambda name: ["nsightlens", "scan", plain(name)]),
     "values": (lambda name: f"show {listed([name], name)}", lambda name: ["show", shown(name)]),
 }

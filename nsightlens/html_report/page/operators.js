@@ -36,7 +36,7 @@ async function operatorsTab(place) {
     docs: FACTS.tables[name].docs,
     sort: found.some((row) => row.device_self_ns) ? "-device_self_ns" : "-host_self_ns",
       onRow: (row) => change({ op: row.name }),
-    hint: processes > 1 ? `summed over ${processes} processes; tensor-core shares are those of one rank` : "" });
+    hint: processes > 1 ? `Sum of ${processes} processes; choose a rank to see tensor-core use` : "" });
   place.append(grid.element);
   if (state.op) place.append(await operatorDetail(state.op, rows[0]?.tool));
 }

@@ -4,7 +4,7 @@ const STEP_BARS = 60;
 const OTHERS = [["gpu_summary", "GPUs", ["rank", "device", "gpu", "utilization_pct", "sm_efficiency_pct", "occupancy_pct",
   "tensor_core_pct", "memory_bytes", "compute_capability"]],
   ["execution_summary", "Where the time went, by kind", ["rank", "category", "time_pct", "avg_ns", "total_ns"]],
-  ["recommendations", "Rules of the TensorBoard plugin and of nsys", ["rank", "rule", "subject", "value_pct", "limit_pct",
+  ["recommendations", "Other tools' checks", ["rank", "rule", "subject", "value_pct", "limit_pct",
     "advice"]]];
 
 async function overviewTab(place) {

@@ -44,7 +44,7 @@ function rooflineChart(rows, isTrue, name) {
     xAxis(x, decades(lowX / 3, highX * 4), 10, bottom, (value) => String(Number(value.toPrecision(2)))), lines, marks,
     words("operations per byte", (left + width) / 2, height - 8, { "text-anchor": "middle" }));
   const ncus = isTrue ? "; a thin line leads from ncu's own point" : "";
-  const note = `area: time of all launches; point at or focus one for figures${ncus}`;
+  const note = `Bubble size: total time. Hover or focus for figures${ncus}.`;
   const families = [...new Set(rows.map((row) => row.family ?? "other"))];
   return [el("p", { class: "note" }, note), ...roofNotes(rows), legend(FACTS.slices, families), drawn,
     tools(drawn, "roofline", commandOf(name))];

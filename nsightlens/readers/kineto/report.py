@@ -172,8 +172,8 @@ class Trace:
         if self.clock.epoch_ns(self.header.base_ns) is None and tally.complete:
             yield diagnostic("info", "no_epoch", "The trace has no epoch time: its times are relative only.")
         if tally.unstored:
-            passed = f" Besides: {_listed(tally.passed)}." if tally.passed else ""
-            yield diagnostic("info", "events_not_stored", f"Events of categories that are not stored: {_listed(tally.unstored)}."
+            passed = f" {_listed(tally.passed)} are ignored in every trace." if tally.passed else ""
+            yield diagnostic("info", "events_not_stored", f"Events ignored, of categories that have no table: {_listed(tally.unstored)}."
                              + passed, tally.unstored.total())
 
 

@@ -10,7 +10,7 @@
 -- @assumes Kernels that a tool hid in CUDA graphs are unknown: their time is neither computation nor communication.
 -- @param  per                       'device' or 'process': what the intervals are united over.
 -- @param  communication_pattern     Regex of the kernel names that communicate; NULL: family `collective`.
--- @note   First to last work on the GPU: summary and step_breakdown also count the time before and after it.
+-- @note   Counts only time between the first and the last GPU work.
 -- @column run                       Run (one workload in one configuration).
 -- @column tool                      nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                      Rank of the process; NULL where unknown or where processes share the device.

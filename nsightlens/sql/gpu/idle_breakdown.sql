@@ -12,7 +12,7 @@
 -- @assumes All work in the window was recorded: work that the tool dropped, or that another report of the GPU holds, counts as idle.
 -- @param  per                   'stream', 'device' or 'process': whose gaps.
 -- @param  kernel_wait_below_ns  Gaps shorter than this, in ns, are kernel wait where the launch was in time.
--- @note   First to last work on the GPU: summary and step_breakdown also count the time before and after it.
+-- @note   Counts only time between the first and the last GPU work.
 -- @column run                   Run (one workload in one configuration).
 -- @column tool                  nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                  Rank of the process; NULL where unknown or where processes share the device.

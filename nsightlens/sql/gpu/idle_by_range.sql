@@ -10,7 +10,7 @@
 --     after its last, and between capture windows, is no gap.
 -- @assumes A range says nothing of why the GPU idles: other threads may be what it waits for.
 -- @param  alike       Names that differ only in numbers are one, with # for each number: IO # for IO 190 and IO 250.
--- @note   First to last work on the GPU: summary and step_breakdown also count the time before and after it. alike=true joins names
+-- @note   Counts only time between the first and the last GPU work. alike=true joins names
 --     that differ only in numbers.
 -- @column run          Run (one workload in one configuration).
 -- @column tool         nsys or kineto. Never add them up: they saw the same work.

@@ -20,7 +20,7 @@ WITH rules (rule, threshold, advice) AS (
         ('cuda_memset_sync', 1, 'Sets of host memory hold up the host until they are done: cudaMemsetAsync.'),
         ('cuda_api_sync', 1, 'The GPU idles while the host waits for it: synchronise less, or with events (idle_causes has what it costs).'),
         ('gpu_gaps', 0, 'The GPU idles for 0.5 s or more at a time: gpu_gaps has when, idle_causes why.'),
-        ('gpu_time_util', 10, 'The GPU works less than half of the time for long stretches: gpu_time_util has when.')
+        ('gpu_time_util', 10, 'The GPU is under 50 % busy for long stretches: gpu_time_util has when.')
 ), windows AS (
     SELECT run, tool, profile_id, process_id, max(end_ns) - min(start_ns) AS span_ns
     FROM _gpu_work GROUP BY run, tool, profile_id, process_id, window_index
