@@ -76,7 +76,7 @@ def facts(recorded: Sequence[str], tool: str) -> Facts:
 
 
 def _apart(recorded: Sequence[str], keys: list[str], tool: str) -> list[str]:
-    """Return the keys of names, with what tells apart those that share one."""
+    """Return the keys of names, and for names that share a key what differs."""
     for fuller in (lambda name, key: f"{key} [{' '.join(_parsed(name, tool).dropped)}]", lambda name, _: name):
         count = Counter(keys)
         if len(count) == len(keys):

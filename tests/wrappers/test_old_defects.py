@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nsightlens.discovery.ranks import read_sidecar
 from tests.wrappers.stage import WRAPPERS, Stage
 
 CHOSEN = (
@@ -161,7 +162,7 @@ EXECUTIONS = {
         {"TORCHELASTIC_RUN_ID": "abc", "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "2"},
         "torchrun-abc-restart2-nsys",
     ),
-    "torchrun without id": ({"TORCHELASTIC_RUN_ID": "none", "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}, None),
+    "torchrun without id": ({"TORCHELASTIC_RUN_ID": "none", "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2"}, None),
     "told": ({**slurm(1, 4), "NSIGHTLENS_EXECUTION_ID": "mine"}, "mine"),
 }
 
@@ -170,8 +171,9 @@ EXECUTIONS = {
 def test_execution_id(stage: Stage, name: str) -> None:
     environment, expected = EXECUTIONS[name]
     done = stage.run("nsys_wrapper.sh", "--run-dir", "r", "true", **environment)
-    assert stage.sidecar("r/nsys/rank0001.run.json")["execution_id"] == expected
-    assert ("NSIGHTLENS_EXECUTION_ID before the launcher" in done.stderr) == (expected is None)
+    (sidecar,) = (stage.path / "r" / "nsys").glob("*.run.json")
+    assert read_sidecar(sidecar).execution == expected
+    assert ("NSIGHTLENS_EXECUTION_ID" in done.stderr) == (expected is None)
 
 
 def test_ranks_that_share_no_name_are_refused(stage: Stage) -> None:
