@@ -12,7 +12,7 @@ VERSIONS = {
     "launches": 2,
     "attribution": 3,
     "overruns": 1,
-    "matching": 3,
+    "matching": 4,
     "nsys": 13,
     "ncu": 5,
     "kineto": 13,
