@@ -13,7 +13,7 @@ VERSIONS = {
     "attribution": 3,
     "overruns": 1,
     "matching": 4,
-    "nsys": 13,
+    "nsys": 14,
     "ncu": 5,
     "kineto": 13,
     "steps": 1,

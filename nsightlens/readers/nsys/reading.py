@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, batch_of
-from nsightlens.readers.nsys import gpu, host, mpi
+from nsightlens.readers.nsys import directives, gpu, host, mpi
 from nsightlens.readers.nsys import ranges as nvtx
 from nsightlens.readers.nsys import unified_memory as um
 from nsightlens.readers.nsys.columns import Names, raw
@@ -62,6 +62,7 @@ class Reading:
         self.api_names = Names(source.strings, gpu.without_version)
         self.os_names = Names(source.strings)
         self.mpi_names = Names(source.strings)
+        self.directive_names = Names(source.strings)
         self.fault_names = {name: Names(source.strings) for name in um.NAMED}
         self.overhead_names = Names(source.strings)
         self.rows: Counter[str] = Counter()
@@ -112,6 +113,9 @@ class Reading:
         for table, kind in mpi.KINDS.items():
             yield table, "mpi_calls", mpi.COLUMNS, partial(
                 mpi.calls, kind=kind, processes=processes, base_ns=base, names=self.mpi_names, tally=tally)
+        for table, kind in directives.KINDS.items():
+            yield table, "ranges", directives.COLUMNS, partial(
+                directives.ranges, kind=kind, processes=processes, base_ns=base, names=self.directive_names, tally=tally)
         # last: they belong to the processes and devices that the others have
         metrics = Metrics(self.source, processes, self.devices)
         yield GPU_METRICS, "device_samples", METRIC_COLUMNS, lambda b: metrics.samples(b, base, tally)
