@@ -636,7 +636,7 @@ CALL_STACKS = Table(
 
 ALLOCATIONS = Table(
     "allocations",
-    "One row per allocation or release that the PyTorch profiler recorded ([memory] events).",
+    "One row per allocation or release that the PyTorch profiler recorded ([memory] events), or nsys at CUDA itself.",
     (
         _c("allocation_id", INT64, "ingest", "Identity of the row."),
         *_WHERE_FROM,

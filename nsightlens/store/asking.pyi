@@ -2070,13 +2070,13 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Memory over time, per process and device: a row per allocation or release that the PyTorch profiler recorded,
-        in order. Totals are the allocator's own, as recorded (NULL in traces before PyTorch 1.10); net_bytes counts
-        from the first event.
+        """Memory over time, per process and device: a row per allocation or release that was recorded, in order. Under
+        the PyTorch profiler totals are its allocator's own, as recorded (NULL in traces before PyTorch 1.10); nsys
+        records CUDA's own allocations, and their total is net_bytes, which counts from the first event.
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: kineto.
+            tool: kineto or nsys. Never add them up: what PyTorch hands out lies within what it asked CUDA for.
             rank: Rank of the process; NULL where unknown.
             profile_id: Profile; key of `profiles`.
             process_id: OS process.
@@ -2101,14 +2101,14 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Allocations of the PyTorch profiler with their releases, as the plugin's Memory Events: who allocated how
-        much, when, and how long. A row per allocation, and per release of what was allocated before the capture. A
-        release belongs to the last allocation of its address, if that had its size; traces of PyTorch before 1.10
-        have no addresses, and each release is a row of its own.
+        """Allocations with their releases, as the plugin's Memory Events: who allocated how much, when, and how long. A
+        row per allocation, and per release of what was allocated before the capture. A release belongs to the last
+        allocation of its address, if that had its size; traces of PyTorch before 1.10 have no addresses, and each
+        release is a row of its own.
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: kineto.
+            tool: kineto or nsys.
             rank: Rank of the process; NULL where unknown.
             profile_id: Profile; key of `profiles`.
             process_id: OS process.
@@ -2198,7 +2198,7 @@ class Asking:
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: kineto.
+            tool: kineto or nsys.
             rank: Rank of the process; NULL where unknown.
             profile_id: Profile; key of `profiles`.
             process_id: OS process.
