@@ -3,9 +3,9 @@
 Two executions of one job launch the same kernels in the same order, more or less. Launches are compared segment by segment
 (a training step, the stretch between two steps, or all where a side knows no steps), each as a sequence of tokens: equal
 token = same kernel key and launch configuration. Tools may count steps from 0 and from 1: what steps launch shows it, and where
-it does not, though the numbers of both would then be the same, nothing within steps is certain. A launch call whose kernel was not recorded keeps its place as a HOLE.
-Pairs are certain in the sense of sequence_alignment.py; a segment that does not fit (less than half of its shorter side finds
-a partner) gives none.
+it does not, though the numbers of both would then be the same, nothing within steps is certain. A launch call whose kernel was
+not recorded keeps its place as a HOLE. Pairs are certain in the sense of sequence_alignment.py; a segment that does not fit (less
+than half of its shorter side finds a partner) gives none.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class _Shared(NamedTuple):
 
 
 def _shared(one: Recording, other: Recording, shift: int) -> _Shared:
-    sides = [one.segment, _moved(other.segment, shift)]
-    both = np.intersect1d(*sides)
+    sides = (one.segment, _moved(other.segment, shift))
+    both = np.intersect1d(sides[0], sides[1])
     both = both[(both >= 0) & (both % 2 == 0)]
     kept = [np.isin(segment, both) & (side.token != HOLE) for side, segment in zip((one, other), sides, strict=True)]
     key = numbered(np.concatenate([segment[mask] for segment, mask in zip(sides, kept, strict=True)]),

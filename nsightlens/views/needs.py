@@ -107,7 +107,8 @@ NEEDS = {
                         "capture a job whose ranks communicate on the GPU; gloo and MPI on the host leave no kernels",
                         dict.fromkeys(("nsys", "kineto"), "capture ranks that communicate on the GPU")),
     "communication": Need("(SELECT run, tool FROM kernels WHERE family = 'collective' AND tool <> 'ncu' UNION ALL "
-                          "SELECT run, tool FROM memory_ops WHERE collective IS NOT NULL)", "no communication on the GPU was captured",
+                          "SELECT run, tool FROM memory_ops WHERE collective IS NOT NULL)",
+                          "no communication on the GPU was captured",
                           "capture a job whose ranks communicate on the GPU; gloo and MPI on the host leave no kernels",
                           dict.fromkeys(("nsys", "kineto"), "capture ranks that communicate on the GPU")),
 }

@@ -1,4 +1,4 @@
-"""OpenACC and OpenMP in a report of nsys: ranges of the threads that meet the directives, which lie around launches as NVTX does."""
+"""OpenACC and OpenMP in a report of nsys: ranges of threads, which lie around launches as NVTX does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of OpenACC and OpenMP: a batch of nsys's tables -> a batch of ours. They are ranges of the thread that met the directive."""
+"""Events of OpenACC and OpenMP: a batch of nsys's tables -> a batch of ours, ranges of the thread that met the directive."""
 
 from __future__ import annotations
 
