@@ -66,6 +66,7 @@ def command(
     nsightlens views get_idle_time_breakdown
     nsightlens views --views my_views/
     """
+    from nsightlens.pages.envelope import About
     from nsightlens.views import folder, registry, search
 
     found = dict(sorted({**registry.known(), **registry.public(folder.load(folder.locate(views)))}.items()))
@@ -74,7 +75,8 @@ def command(
     if words and not matching:
         one, _ = registry.named(question, found)
         if form or output:
-            emit_page(lambda: _tables(one), lambda: _tables(one)["columns"], form, output, wide=wide)
+            emit_page(lambda: _tables(one), lambda: _tables(one)["columns"], form, output, wide=wide,
+                      about=lambda _: About("view"))
         else:
             _page(one, store)
         return
