@@ -63,8 +63,8 @@ def command(
     from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
-    from nsightlens.cli.why_empty import why_empty
     from nsightlens.pages.envelope import About, window_of
+    from nsightlens.pages.why_empty import why_empty
     from nsightlens.schema import TABLES
     from nsightlens.views import registry
 

@@ -16,6 +16,7 @@ from nsightlens.pages.tables import output_width
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import printable
 from nsightlens.views.figures import counted
+from nsightlens.views.start import START
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,16 +31,6 @@ _SCOPES = {
 _OWN = "Views of your own"
 _MOST = 10
 """Views that a search prints."""
-
-START = (
-    "verdict", "time_tree", "findings", "step_breakdown", "busy_time", "idle_causes", "top_kernels", "operator_summary",
-    "module_summary", "exposed_communication", "straggler", "communicator_summary", "memory_op_summary", "memory_peak",
-    "cuda_api_summary", "mpi_call_summary", "nvtx_summary", "speed_of_light", "tree_difference", "tool_agreement",
-    "profile_overview", "diagnostic_summary",
-    "roofline",
-    "headroom",
-)
-"""The views to learn first."""
 
 
 @click.command("views")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from nsightlens.discovery.secrets import struck, words_struck
+from nsightlens.discovery.secrets import struck
 from nsightlens.errors import UsageError
 from nsightlens.pages.arrow import rows_of
 
@@ -61,7 +61,7 @@ def head(about: About, command: Command, columns: Iterable[str]) -> dict[str, ob
     names = list(dict.fromkeys(columns))
     graded = [name for name in names if name.endswith(_CERTAINTY)]
     return {
-        **versions(about), "command": words_struck(command.fields), "repeat": struck(command.shell()),
+        **versions(about), "command": command.name, "repeat": struck(command.shell()),
         "window": about.window,
         "units": {name: unit for name in names if (unit := unit_of(name))},
         "certainty": {"columns": graded, "text": about.certainty} if graded or about.certainty else None,

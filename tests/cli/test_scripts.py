@@ -49,7 +49,7 @@ def test_the_main_table_of_a_page(bundled_store: Path, tmp_path: Path, asked: li
 
 
 NO_DATA = {"wrappers", "export-reports", "ingest", "refresh", "remove", "compact", "open",
-           "report", "plot", "export", "completion", "help",
+           "report", "plot", "export", "completion", "help", "mcp",
            "hta"}
 """Commands that write files, or print a path or a text."""
 
