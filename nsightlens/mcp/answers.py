@@ -57,7 +57,7 @@ def text_of(answer: Answer, store: Path, warnings: Sequence[str] = ()) -> str:
     fixed = {**head(about, command, columns), **_unknown(tables), **tail(about)}
     room = FEW_BYTES if answer.limit is None else MOST_BYTES
     shown = _fitting(whole, room - len(dumped(_cleaned(fixed, _LONGEST_PROSE)).encode()) - _ROOM_FOR_NOTES)
-    fixed["notes"] = [*fixed["notes"], *answer.notes, *warnings, *_left_out(answer, shown)]
+    fixed["notes"] = [*about.notes(), *answer.notes, *warnings, *_left_out(answer, shown)]
     return dumped({**_cleaned(fixed, _LONGEST_PROSE), **({"rows": shown[""]} if "" in shown else {"tables": shown})})
 
 
@@ -72,10 +72,11 @@ def _unknown(tables: Mapping[str, pa.Table]) -> dict[str, object]:
 
 
 def _fitting(tables: Mapping[str, Rows], room: int) -> dict[str, Rows]:
-    """Return the first rows of each table: of all as many as there is room for, the largest giving way."""
+    """Return the first rows of each table, as many as there is room for: the largest gives way, of two alike the later."""
     sizes = {name: [len(dumped(row).encode()) + 1 for row in rows] for name, rows in tables.items()}
+    place = {name: number for number, name in enumerate(sizes, 1)}
     while sum(map(sum, sizes.values())) > room and max(map(len, sizes.values())) > 1:
-        sizes[max(sizes, key=lambda name: (len(sizes[name]) > 1, sum(sizes[name])))].pop()
+        sizes[max(sizes, key=lambda name: (len(sizes[name]) > 1, place[name] * sum(sizes[name])))].pop()
     return {name: rows[:len(sizes[name])] for name, rows in tables.items()}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _VERDICT = ("run", "tool", "kind", "cause", "subject", "total_ns", "share_pct", "winnable_ns", "text")
 _TREE = pa.schema([("run", pa.string()), ("tool", pa.string()), ("node", pa.string()), ("depth", pa.int32()),
                    ("total_ns", pa.int64()), ("share_pct", pa.float64()), ("count", pa.int64())])
-_OF_RANKS = ("straggler", "communicator_summary", "rank_balance", "rank_clock", "kernel_by_rank")
+_OF_RANKS = ("straggler", "communicator_summary", "rank_balance", "rank_clock")
 
 
 def summary(session: Session, run: str | None = None, tool: str | None = None) -> Answer:
@@ -96,9 +96,16 @@ def diagnostics(session: Session, run: str | None = None) -> Answer:
     asked = {f"only_{name}": value for name, value in wanted.items()}
     return Answer(
         Command("summary", _options(wanted)),
-        {name: store.view(name, **asked).drop_columns(odd) for name, odd in (
-            ("diagnostic_summary", []), ("attribution_coverage", ["profile_id", "process_id", "activities", "all_activities"]))},
-        About("summary", window=window_of(wanted)), more="show this view")
+        {"diagnostic_summary": store.view("diagnostic_summary", **asked),
+         "attribution": _attributed(store.view("attribution_coverage", **asked))},
+        About("summary", window=window_of(wanted)), more="show diagnostic_summary or attribution_coverage")
+
+
+def _attributed(coverage: pa.Table) -> pa.Table:
+    """Return how much GPU time is attributed to what, summed over ranks."""
+    sums = coverage.group_by(["run", "tool", "attributed_to"], use_threads=False).aggregate(
+        [("gpu_ns", "sum"), ("all_gpu_ns", "sum")])
+    return sums.rename_columns(["run", "tool", "attributed_to", "gpu_ns", "all_gpu_ns"])
 
 
 def _options(values: dict[str, str | None] | dict[str, str]) -> tuple[Argument, ...]:

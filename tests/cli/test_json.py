@@ -48,7 +48,8 @@ def _printing_data() -> Iterator[str]:
         found = importlib.import_module(f"nsightlens.cli.{name.replace('-', '_')}").command
         parts = found.commands if isinstance(found, click.Group) else {"": found}
         yield from (f"{name}-{part}".rstrip("-") for part, one in parts.items()
-                    if any("--format" in param.opts and "json" in param.type.choices for param in one.params))
+                    if any("--format" in param.opts and isinstance(param.type, click.Choice) and "json" in param.type.choices
+                           for param in one.params))
 
 
 def test_each_command_has_its_schema() -> None:
