@@ -74,9 +74,10 @@ def _unknown(tables: Mapping[str, pa.Table]) -> dict[str, object]:
 def _fitting(tables: Mapping[str, Rows], room: int) -> dict[str, Rows]:
     """Return the first rows of each table, as many as there is room for: the largest gives way, of two alike the later."""
     sizes = {name: [len(dumped(row).encode()) + 1 for row in rows] for name, rows in tables.items()}
-    place = {name: number for number, name in enumerate(sizes, 1)}
-    while sum(map(sum, sizes.values())) > room and max(map(len, sizes.values())) > 1:
-        sizes[max(sizes, key=lambda name: (len(sizes[name]) > 1, place[name] * sum(sizes[name])))].pop()
+    place, totals = {name: number for number, name in enumerate(sizes, 1)}, {name: sum(rows) for name, rows in sizes.items()}
+    while sum(totals.values()) > room and max(map(len, sizes.values())) > 1:
+        largest = max(sizes, key=lambda name: (len(sizes[name]) > 1, place[name] * totals[name]))
+        totals[largest] -= sizes[largest].pop()
     return {name: rows[:len(sizes[name])] for name, rows in tables.items()}
 
 
