@@ -44,6 +44,7 @@ COMMANDS = {
     "cache": "Show or clear the user's cache",
     "export": "Timeline for Perfetto, or a flame graph",
     "plot": "Draw a view: plot VIEW --output FILE.png",
+    "mcp": "Serve the store to an assistant",
     "hta": "Open traces in Holistic Trace Analysis",
     "open": "Fetch the catalog of a remote store",
     "reconcile": "Check that the parts of a table sum to its total",
