@@ -17,6 +17,7 @@ _ASKING = {
     "export flamegraph": [],
     "roofline": [],
     "report": ["-o", "{}.html"],
+    "check": ["--base", "base", "--candidate", "base"],
 }
 # these ask no view of a store
 _OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache",
