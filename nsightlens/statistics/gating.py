@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -17,7 +18,7 @@ _TRIMMED = 0.1
 """Share of the steps that the trimmed mean leaves out at either end."""
 _TIMES = 2
 """Times the median from which on the time of a step is that of a slow one."""
-_UNEVEN, _UNEVEN_ALIKE = 0.05, 0.01
+_UNEVEN, _UNEVEN_ALIKE = 0.1, 0.01
 """Level of the test that the side with fewer recordings varies more, which the pooled t does not bear, and of the two-sided test
 where both have as many: it bears much there."""
 _POWER = 0.8
@@ -60,11 +61,9 @@ class Contrast:
 
     def interval(self, alpha: float = ALPHA) -> tuple[float, float] | None:
         """Return the two-sided interval of 1 - alpha; None where nothing is known of the error."""
-        from scipy import stats
-
         if self.error is None:
             return None
-        reach = float(stats.t.ppf(1 - alpha / 2, self.freedom)) * self.error
+        reach = _quantile(1 - alpha / 2, self.freedom) * self.error
         return self.difference - reach, self.difference + reach
 
     def smallest_shown(self, alpha: float) -> float | None:
@@ -84,9 +83,15 @@ class Contrast:
 
 
 def _reach(alpha: float, freedom: int) -> float:
+    return _quantile(1 - alpha / 2, freedom) + _quantile(_POWER, freedom)
+
+
+@cache
+def _quantile(probability: float, freedom: int) -> float:
+    """Return the quantile of Student's t."""
     from scipy import stats
 
-    return float(stats.t.ppf(1 - alpha / 2, freedom) + stats.t.ppf(_POWER, freedom))
+    return float(stats.t.ppf(probability, freedom))
 
 
 def contrast(
