@@ -54,7 +54,7 @@ def test_the_page_begins_with_the_verdict(made: Path) -> None:
 
 
 def test_one_recording_of_each_is_undecided_and_says_the_difference_first(made: Path) -> None:
-    captures = ["--base", made / "runs" / "base" / "0", "--candidate", made / "runs" / "slower" / "0"]
+    captures: list[str | Path] = ["--base", made / "runs" / "base" / "0", "--candidate", made / "runs" / "slower" / "0"]
     done = run("check", *captures, "-f", "markdown")
     first = done.stdout.splitlines()[0]
     assert done.returncode == 4 and first.startswith("**Undecided: A step takes ") and BATCH_NORM in first.replace("\\", "")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Shared
 from tests.gate.made import recordings
-from tests.gate.rates import PAGE, ROWS, SPREADS, rates
+from tests.gate.rates import PAGE, ROWS, SPREADS, Row, rates
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -43,12 +43,9 @@ def test_the_table_keeps_what_is_promised() -> None:
             assert max(*slower, *ok) <= 3 + noise, name
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.counts == (5, 5) and row.limit == 1.5 or row.nodes],
+@pytest.mark.parametrize("row", [row for row in ROWS if (row.counts == (5, 5) and row.limit == 1.5) or row.nodes],
                          ids=lambda row: row.name)
-def test_a_few_simulations_give_what_the_table_says(row: object) -> None:
-    from tests.gate.rates import Row
-
-    assert isinstance(row, Row)
+def test_a_few_simulations_give_what_the_table_says(row: Row) -> None:
     slower, ok = _rows()[row.name, f"{row.counts[0]} and {row.counts[1]}"]
     found = rates(row, SPREADS[1], 100)
     assert abs(found["slower"] - slower[1]) <= 18 and abs(found["ok"] - ok[1]) <= 18
@@ -73,6 +70,7 @@ def test_the_shell_part_runs(shared: Shared, tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
                    "PYTHONPATH": str(PAGE.parent.parent)}
     (script,) = _blocks("sh")
-    done = subprocess.run(["bash", "-eu", "-c", script], cwd=tmp_path, env=environment, text=True, capture_output=True, check=False)
+    done = subprocess.run(["bash", "-eu", "-c", script], cwd=tmp_path, env=environment, text=True, capture_output=True,
+                          check=False)
     assert done.returncode == 0 and done.stdout.startswith("**OK: "), done.stdout + done.stderr
     assert (tmp_path / "check.json").stat().st_size > 0
