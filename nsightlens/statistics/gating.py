@@ -113,8 +113,10 @@ def contrast(
     residue = figures - design @ solved
     variance = float(residue @ residue) / freedom if freedom > 0 else 0.0
     paired_on = len(blocks) if is_paired else 0
-    if variance <= (1e-12 * max(1.0, float(np.abs(figures).max()))) ** 2:
-        return Contrast(float(solved[0]), None, None, max(freedom, 0), counts, paired_on)
+    rounding = 1e-12 * max(1.0, float(np.abs(figures).max()))
+    if variance <= rounding**2:
+        difference = float(solved[0]) if abs(solved[0]) > rounding else 0.0
+        return Contrast(difference, None, None, max(freedom, 0), counts, paired_on)
     if not is_paired and _is_uneven(*sides):
         error = float(sum(side.var(ddof=1) / len(side) for side in sides)) ** 0.5
         return Contrast(float(solved[0]), error, variance ** 0.5, min(counts) - 1, counts, is_uneven=True)
