@@ -117,6 +117,8 @@ def calls(world: World) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "findings": (nl.findings, {"store": store, "only_run": RUN}),
         "compare": (nl.compare, {"store": store, "base": RUN, "other": "other"}),
         "compare ranks": (nl.compare, {"store": store, "ranks": True}),
+        "check": (nl.check, {"base": RUN, "candidate": "other", "store": store, "limit": 5.0, "slow_steps": 2.0,
+                             "max_regression": {"memory_peak": 5.0}, "look": 1, "force": True}),
         "report": (nl.report, {"store": store}),
         "save": (nl.report(store).save, {"path": "report.html"}),
         "show": (nl.show, {"table": table}),

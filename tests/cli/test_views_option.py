@@ -18,6 +18,7 @@ _ASKING = {
     "roofline": [],
     "report": ["-o", "{}.html"],
     "mcp": [],
+    "check": ["--base", "base", "--candidate", "base"],
 }
 # these ask no view of a store
 _OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache",
