@@ -47,6 +47,7 @@ import pyarrow.compute as pc
 from nsightlens.analyses import Ask
 from nsightlens.columns.arrays import Int, Mask, sorted_places
 from nsightlens.intervals.apart import layers
+from nsightlens.statistics.groups import counts
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.profile_id, r.process_id
@@ -119,7 +120,7 @@ def _with_work(calls: pa.Table, work: pa.Table) -> pa.Table:
     own = own[sorted_places(*(_int(calls, name)[own] for name in ("start_ns", "end_ns", "launch_id")))]
     own = own[np.argsort(_int(calls, "thread")[own], kind="stable")]
     launched = {"first_ns": np.minimum.reduceat(start, first), "last_ns": np.maximum.reduceat(start + duration, first),
-                "gpu_ns": np.add.reduceat(duration, first), "operations": np.diff(first, append=len(launch))} if len(first) else {}
+                "gpu_ns": np.add.reduceat(duration, first), "operations": counts(launch, first)} if len(first) else {}
     return pa.table({name: _int(calls, name)[own] for name in ("thread", "start_ns", "end_ns")}
                     | {name: values[place[own]] for name, values in launched.items()})
 

@@ -57,6 +57,7 @@ def to_one_decimal(values: npt.NDArray[np.float64]) -> Float:
     """Return values rounded as Python does; NumPy multiplies by 10 first, so that 0.65 may go the other way."""
     tenths = values * 10
     found = np.rint(tenths) / 10
-    unsure = (np.abs(tenths) >= _LARGEST) | (np.abs(tenths - np.floor(tenths) - 0.5) <= np.maximum(_UNSURE, np.abs(tenths) * 1e-15))
+    from_half = np.abs(tenths - np.floor(tenths) - 0.5)
+    unsure = (np.abs(tenths) >= _LARGEST) | (from_half <= np.maximum(_UNSURE, np.abs(tenths) * 1e-15))
     found[unsure] = [round(value, 1) for value in values[unsure].tolist()]
     return found

@@ -22,7 +22,7 @@
 -- @column total_ns               Sum of the durations.
 -- @column instances              Kernels or memory operations.
 -- @column avg_ns                 Mean duration, to one decimal.
--- @column stddev_ns              Sample standard deviation of the durations; NULL for a single one.
+-- @column stddev_ns              Sample standard deviation of the durations, to one decimal; NULL for a single one.
 -- @column min_ns                 Shortest.
 -- @column max_ns                 Longest.
 -- @column type_ns                Sum of the durations of this kind in this process.
@@ -39,31 +39,31 @@ WITH work AS (
     SELECT run, tool, profile_id, process_id, name, duration_ns,
         CASE WHEN communication_pattern IS NULL AND collective IS NOT NULL THEN 'communication' ELSE 'memory' END
     FROM memory_ops WHERE tool <> 'ncu' AND duration_ns >= 0
-), totals AS (
-    SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns
+), named AS (
+    SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns, count(*) AS instances,
+        var_samp(duration_ns) AS variance, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
     FROM work
-    GROUP BY ALL
+    GROUP BY run, tool, profile_id, process_id, kernel_type, name
 ), ordered AS (
     SELECT *, row_number() OVER (PARTITION BY profile_id, process_id, kernel_type ORDER BY total_ns DESC, name) AS place
-    FROM totals
-), placed AS (
-    SELECT w.*, t.place AS place,
-        CASE WHEN how_many IS NULL OR t.place <= how_many THEN t.place END AS position,
-        CASE WHEN how_many IS NULL OR t.place <= how_many THEN w.name END AS listed
-    FROM work AS w
-    JOIN ordered AS t ON w.profile_id IS NOT DISTINCT FROM t.profile_id AND w.process_id IS NOT DISTINCT FROM t.process_id
-        AND w.kernel_type = t.kernel_type AND w.name IS NOT DISTINCT FROM t.name
+    FROM named
+), listed AS (
+    SELECT * REPLACE (CASE WHEN position IS NOT NULL THEN name END AS name), total_ns / instances AS own_mean,
+        sum(total_ns) OVER row_of / sum(instances) OVER row_of AS mean
+    FROM (SELECT *, CASE WHEN how_many IS NULL OR place <= how_many THEN place END AS position FROM ordered)
+    WINDOW row_of AS (PARTITION BY run, tool, profile_id, process_id, kernel_type, position)
 ), grouped AS (
-    SELECT run, tool, profile_id, process_id, kernel_type, position, listed AS name, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
-        count(*) AS instances, avg(duration_ns) AS mean, stddev_samp(duration_ns ORDER BY duration_ns) AS stddev_ns, min(duration_ns) AS min_ns,
-        max(duration_ns) AS max_ns, count(DISTINCT place) AS names
-    FROM placed
-    GROUP BY ALL
+    SELECT run, tool, profile_id, process_id, kernel_type, position, name, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
+        TRY_CAST(sum(instances) AS BIGINT) AS instances, min(mean) AS mean,
+        sqrt(sum(coalesce(variance, 0) * (instances - 1) + instances * (own_mean - mean) ** 2) / nullif(sum(instances) - 1, 0)) AS deviation,
+        min(min_ns) AS min_ns, max(max_ns) AS max_ns, count(*) AS names
+    FROM listed
+    GROUP BY run, tool, profile_id, process_id, kernel_type, position, name
 )
 SELECT
     g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position,
     round(100.0 * total_ns / nullif(sum(total_ns) OVER types, 0), 1) AS time_pct,
-    total_ns, instances, round(mean, 1) AS avg_ns, stddev_ns, min_ns, max_ns,
+    total_ns, instances, round(mean, 1) AS avg_ns, round(deviation, 1) AS stddev_ns, min_ns, max_ns,
     TRY_CAST(sum(total_ns) OVER types AS BIGINT) AS type_ns, names, g.name
 FROM grouped AS g
 LEFT JOIN processes AS p ON g.process_id = p.process_id AND g.profile_id = p.profile_id
