@@ -41,7 +41,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.nvtx_gpu_projection_trace import projections
+from nsightlens.analyses.nvtx_gpu_projection_trace import tables
 from nsightlens.columns.arrays import MISSING, Float, Int, Mask, integers, nullable, sums
 from nsightlens.intervals.order import reached
 from nsightlens.statistics.groups import counts, deviations, quantile, to_one_decimal, together
@@ -62,7 +62,7 @@ def analyse(ask: Ask) -> pa.Table:
     numbers: dict[tuple[str | None, ...], int] = {}
     codes: list[Int] = []
     values: list[list[Int]] = []
-    for number, table in enumerate(projections(ask)):
+    for number, table in enumerate(tables(ask)):
         keys, local = _keys(table)
         codes.append(np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[local])
         values.append([*(integers(table[column].combine_chunks()) for column in _VALUES), np.full(table.num_rows, number)])

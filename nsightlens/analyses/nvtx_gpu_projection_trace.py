@@ -92,10 +92,10 @@ _SCHEMA = pa.schema([
 
 def analyse(ask: Ask) -> pa.Table:
     """Return a row per range that launched work."""
-    return pa.concat_tables([_SCHEMA.empty_table(), *projections(ask)])
+    return pa.concat_tables([_SCHEMA.empty_table(), *tables(ask)])
 
 
-def projections(ask: Ask) -> Iterator[pa.Table]:
+def tables(ask: Ask) -> Iterator[pa.Table]:
     """Yield the rows of each process, by thread and start of the range."""
     printed = set(ask("SELECT DISTINCT process_id FROM range_projections", [])["process_id"].to_pylist())
     for process in ask(_PROCESSES, []).to_pylist():
