@@ -242,10 +242,10 @@ class Store(Asking, Exclusive):
     def batches(self, name: str, /, first_rows: int | None = None, **parameters: object) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a view in batches of up to 5,000, one at least, for views with as many rows as events.
 
-        An analysis that has its rows piece by piece (analyses.pieces) computes the next ones when they are asked for. first_rows:
-        of a large store, no batch is asked for beyond the one that follows so many rows: DuckDB need not sort the others.
         Of a large store, DuckDB reads and sorts them in bounded memory, on disk where need be; where that is too little, and for
-        all other views, they are those of `view`. Raises what `view` raises, before the first batch.
+        all other views, they are those of `view`. An analysis that has its rows piece by piece (analyses.pieces) computes the
+        next ones when they are asked for. first_rows: of a large store, no batch is asked for beyond the one that follows so many
+        rows, so that DuckDB need not sort the others. Raises what `view` raises, before the first batch.
         """
         if self.older_schema is not None:
             raise self._files_only()
