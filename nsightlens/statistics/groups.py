@@ -40,7 +40,8 @@ def quantile(values: Int, first: Int, share: float) -> Float:
     below = np.floor(place).astype(np.int64)
     part = place - below
     low, high = values[first + below], values[first + np.minimum(below + 1, count - 1)]
-    return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1 - part))  # as NumPy does
+    found: Float = np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1 - part))  # as NumPy does
+    return found
 
 
 def deviations(values: Int, first: Int) -> Float:
