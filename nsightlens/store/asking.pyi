@@ -1481,7 +1481,7 @@ class Asking:
             total_ns: Sum of the durations.
             instances: Kernels or memory operations.
             avg_ns: Mean duration, to one decimal.
-            stddev_ns: Sample standard deviation of the durations, to one decimal; NULL for a single one.
+            stddev_ns: Sample standard deviation of the durations; NULL for a single one.
             min_ns: Shortest.
             max_ns: Longest.
             type_ns: Sum of the durations of this kind in this process.
@@ -1921,7 +1921,7 @@ class Asking:
             quantity: call_duration, gpu_duration or launch_delay.
             launches: Launch calls.
             avg_ns: Mean, to one decimal.
-            stddev_ns: Sample standard deviation, to one decimal; NULL for a single launch.
+            stddev_ns: Sample standard deviation; NULL for a single launch.
             min_ns: Minimum.
             p25_ns: First quartile.
             median_ns: Median.

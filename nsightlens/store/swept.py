@@ -3,8 +3,8 @@
 Four passes give eight views their rows at once, and with these a dozen others: the work against the calls that launched it
 (_steps), the work of each stream in its order (idle_breakdown, _queue_lengths), the edges of all work (_gpu_states, _gpu_load,
 _gpu_bins), and those of work, calls, ranges and steps (_step_states, _idle_by_call). The views stay what says which rows are
-right: their SQL serves small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to the
-same rows.
+right: their SQL serves small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to
+the same rows.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@
 -- @column total_ns               Sum of the durations.
 -- @column instances              Kernels or memory operations.
 -- @column avg_ns                 Mean duration, to one decimal.
--- @column stddev_ns              Sample standard deviation of the durations, to one decimal; NULL for a single one.
+-- @column stddev_ns              Sample standard deviation of the durations; NULL for a single one.
 -- @column min_ns                 Shortest.
 -- @column max_ns                 Longest.
 -- @column type_ns                Sum of the durations of this kind in this process.
@@ -40,32 +40,32 @@ WITH work AS (
         CASE WHEN communication_pattern IS NULL AND collective IS NOT NULL THEN 'communication' ELSE 'memory' END
     FROM memory_ops WHERE tool <> 'ncu' AND duration_ns >= 0
 ), named AS (
+    -- whole numbers: the deviation is the same whatever the order; of squares beyond 19 hours it is unknown
     SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns, count(*) AS instances,
-        var_samp(duration_ns) AS variance, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
+        sum(CASE WHEN duration_ns < 1::BIGINT << 46 THEN duration_ns::HUGEINT * duration_ns END) AS squares,
+        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
     FROM work
     GROUP BY run, tool, profile_id, process_id, kernel_type, name
 ), ordered AS (
     SELECT *, row_number() OVER (PARTITION BY profile_id, process_id, kernel_type ORDER BY total_ns DESC, name) AS place
     FROM named
-), listed AS (
-    SELECT * REPLACE (CASE WHEN position IS NOT NULL THEN name END AS name), total_ns / instances AS own_mean,
-        sum(total_ns) OVER row_of / sum(instances) OVER row_of AS mean
-    FROM (SELECT *, CASE WHEN how_many IS NULL OR place <= how_many THEN place END AS position FROM ordered)
-    WINDOW row_of AS (PARTITION BY run, tool, profile_id, process_id, kernel_type, position)
 ), grouped AS (
-    SELECT run, tool, profile_id, process_id, kernel_type, position, name, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
-        TRY_CAST(sum(instances) AS BIGINT) AS instances, min(mean) AS mean,
-        sqrt(sum(coalesce(variance, 0) * (instances - 1) + instances * (own_mean - mean) ** 2) / nullif(sum(instances) - 1, 0)) AS deviation,
-        min(min_ns) AS min_ns, max(max_ns) AS max_ns, count(*) AS names
-    FROM listed
-    GROUP BY run, tool, profile_id, process_id, kernel_type, position, name
+    SELECT run, tool, profile_id, process_id, kernel_type, position, CASE WHEN position IS NOT NULL THEN name END AS listed,
+        TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns, TRY_CAST(sum(instances) AS BIGINT) AS instances,
+        sum(total_ns) / sum(instances) AS mean, sum(squares) AS squares, min(min_ns) AS min_ns, max(max_ns) AS max_ns, count(*) AS names
+    FROM (SELECT *, CASE WHEN how_many IS NULL OR place <= how_many THEN place END AS position FROM ordered)
+    GROUP BY run, tool, profile_id, process_id, kernel_type, position, listed
+), deviating AS (
+    SELECT *, CASE WHEN max_ns < 1::BIGINT << 46 AND instances > 1 AND instances * squares::DOUBLE < 1.7e38
+        THEN sqrt((instances * squares - total_ns::HUGEINT * total_ns)::DOUBLE / instances / (instances - 1)) END AS stddev_ns
+    FROM grouped
 )
 SELECT
     g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position,
     round(100.0 * total_ns / nullif(sum(total_ns) OVER types, 0), 1) AS time_pct,
-    total_ns, instances, round(mean, 1) AS avg_ns, round(deviation, 1) AS stddev_ns, min_ns, max_ns,
-    TRY_CAST(sum(total_ns) OVER types AS BIGINT) AS type_ns, names, g.name
-FROM grouped AS g
+    total_ns, instances, round(mean, 1) AS avg_ns, stddev_ns, min_ns, max_ns,
+    TRY_CAST(sum(total_ns) OVER types AS BIGINT) AS type_ns, names, g.listed AS name
+FROM deviating AS g
 LEFT JOIN processes AS p ON g.process_id = p.process_id AND g.profile_id = p.profile_id
 WINDOW types AS (PARTITION BY g.profile_id, g.process_id, g.kernel_type)
 ORDER BY g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position NULLS LAST;

@@ -19,7 +19,7 @@
 -- @column quantity       call_duration, gpu_duration or launch_delay.
 -- @column launches       Launch calls.
 -- @column avg_ns         Mean, to one decimal.
--- @column stddev_ns      Sample standard deviation, to one decimal; NULL for a single launch.
+-- @column stddev_ns      Sample standard deviation; NULL for a single launch.
 -- @column min_ns         Minimum.
 -- @column p25_ns         First quartile.
 -- @column median_ns      Median.
@@ -40,7 +40,11 @@ WITH launched AS NOT MATERIALIZED (
 ), summed AS (
     SELECT run, tool, profile_id, process_id, count(*) AS launches,
         [avg(call_ns), avg(gpu_ns), avg(delay_ns)] AS means,
-        [stddev_samp(call_ns), stddev_samp(gpu_ns), stddev_samp(delay_ns)] AS deviations,
+        -- whole numbers: the deviation is the same whatever the order; of squares beyond 19 hours it is unknown
+        [count(call_ns), count(gpu_ns), count(delay_ns)] AS known, [sum(call_ns), sum(gpu_ns), sum(delay_ns)] AS totals,
+        [sum(CASE WHEN call_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN call_ns::HUGEINT * call_ns END),
+            sum(CASE WHEN gpu_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN gpu_ns::HUGEINT * gpu_ns END),
+            sum(CASE WHEN delay_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN delay_ns::HUGEINT * delay_ns END)] AS squares,
         [min(call_ns), min(gpu_ns), min(delay_ns)] AS lowest,
         [quantile_cont(call_ns, [0.25, 0.5, 0.75]), quantile_cont(gpu_ns, [0.25, 0.5, 0.75]),
             quantile_cont(delay_ns, [0.25, 0.5, 0.75])] AS quartiles,
@@ -48,13 +52,17 @@ WITH launched AS NOT MATERIALIZED (
         [count(*) FILTER (call_ns > long_call_ns), count(*) FILTER (gpu_ns < call_ns), count(*) FILTER (delay_ns > long_delay_ns)] AS outliers
     FROM launches
     GROUP BY run, tool, profile_id, process_id
+), placed AS (
+    SELECT *, known[place] AS n, squares[place] AS square_sum, totals[place] AS total_ns, lowest[place] AS min_ns, highest[place] AS max_ns
+    FROM summed CROSS JOIN (SELECT unnest([1, 2, 3]) AS place)
 )
 SELECT
     s.run, s.tool, p.rank, s.profile_id, s.process_id, ['call_duration', 'gpu_duration', 'launch_delay'][place] AS quantity,
-    launches, round(means[place], 1) AS avg_ns, round(deviations[place], 1) AS stddev_ns, lowest[place] AS min_ns,
-    quartiles[place][1] AS p25_ns, quartiles[place][2] AS median_ns, quartiles[place][3] AS p75_ns, highest[place] AS max_ns,
+    launches, round(means[place], 1) AS avg_ns,
+    CASE WHEN min_ns > -(1::BIGINT << 46) AND max_ns < 1::BIGINT << 46 AND n > 1 AND n * square_sum::DOUBLE < 1.7e38
+        THEN sqrt((n * square_sum - total_ns * total_ns)::DOUBLE / n / (n - 1)) END AS stddev_ns, min_ns,
+    quartiles[place][1] AS p25_ns, quartiles[place][2] AS median_ns, quartiles[place][3] AS p75_ns, max_ns,
     outliers[place] AS outliers, round(100.0 * outliers[place] / launches, 1) AS outliers_pct
-FROM summed AS s
-CROSS JOIN (SELECT unnest([1, 2, 3]) AS place)
+FROM placed AS s
 LEFT JOIN processes AS p ON s.process_id = p.process_id AND s.profile_id = p.profile_id
 ORDER BY s.run, s.tool, p.rank, s.profile_id, s.process_id, quantity;
