@@ -196,9 +196,9 @@ def _per_step(found: Int, step: Int, names: int) -> list[dict[str, Any]]:
 
 
 def _measured(launches: _Launches, number: Int, warm: Mask, configurations: int) -> list[dict[str, Any]]:
-    """Return the time of each configuration, the place of its first launch after the warm-up (else of its last one), when that has
-    ended, and what is `chosen` of it: its place among all launches but collectives, from 1, the time of these up to its end, and
-    its own; nothing of one without a known duration. number: that of each launch's configuration, -1 for none."""
+    """Return the time of each configuration, the place of its first launch after the warm-up (else of its last one), when that
+    has ended, and what is `chosen` of it: its place among all launches but collectives, from 1, the time of these up to its end,
+    and its own; nothing of one without a known duration. number: that of each launch's configuration, -1 for none."""
     timed = np.flatnonzero((number >= 0) & (launches.duration != MISSING))
     total, count = np.zeros(configurations, np.int64), np.bincount(number[timed], minlength=configurations)
     np.add.at(total, number[timed], launches.duration[timed])
