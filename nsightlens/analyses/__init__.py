@@ -7,7 +7,7 @@ function `analyse(ask, *, parameter=default)` computes it from what `ask(sql, va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -51,6 +51,15 @@ def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
     else:
         table = _own.run(view, ask, arguments)
     return select(table, selected)
+
+
+def pieces(view: View, parameters: Mapping[str, object], ask: Ask) -> Iterator[pa.Table] | None:
+    """Return the rows of `run` some after others, where an analysis of ours has them so (`tables`); else None."""
+    module = import_module(f"nsightlens.analyses.{view.name}") if view.is_shipped and not view.sql else None
+    if not hasattr(module, "tables"):
+        return None
+    arguments, selected = registry.asked(view, parameters)
+    return (select(table, selected) for table in module.tables(ask, **arguments))
 
 
 def select(table: pa.Table, selected: Mapping[str, Sequence[object]]) -> pa.Table:

@@ -13,7 +13,7 @@ from nsightlens import op_cost
 from nsightlens.analyses import Ask, shape_work
 from nsightlens.analyses._peaks import Peak, peaks
 from nsightlens.analyses.run_difference import ITEMS
-from nsightlens.columns.arrays import Int
+from nsightlens.columns.arrays import Int, numbered
 
 Fact = TypeVar("Fact", bound=Hashable)
 _WITH_COUNTERS = """
@@ -218,9 +218,8 @@ class ById(Generic[Fact]):
 
 
 def _alike(columns: Sequence[Int]) -> tuple[Int, Int]:
-    """Return the places of rows that differ from each other, and for each row which of them it equals."""
-    code, first = columns[0], columns[0][:0]
-    for column in columns:
-        code = code * (int(column.max(initial=0)) + 2) + column + 1
-        _, first, code = np.unique(code, return_index=True, return_inverse=True)  # small again: products must not overflow
-    return first, code.astype(np.int64)
+    """Return the places of the first rows that differ from each other, and for each row which of them it equals."""
+    code = numbered(*columns).astype(np.int64)
+    first = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]  # the last assignment stays
+    return first, code

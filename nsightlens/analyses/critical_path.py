@@ -47,7 +47,7 @@ import pyarrow.compute as pc
 from nsightlens.analyses import Ask
 from nsightlens.analyses._activity import AWAITS_COPY, AWAITS_WORK, BOUNDS, WAITS_FOR_EVENT, Activity
 from nsightlens.analyses._walk import Path, Segments, walk
-from nsightlens.columns.arrays import nullable
+from nsightlens.columns.arrays import MISSING, nullable
 from nsightlens.errors import UsageError
 
 _SCHEMA = pa.schema([
@@ -76,7 +76,12 @@ SELECT (list_position({list(BOUNDS)}, CASE WHEN family = 'collective' THEN 'comm
 FROM _gpu_work AS w JOIN queues AS q ON q.device_id IS NOT DISTINCT FROM w.device_id
     AND q.context IS NOT DISTINCT FROM w.context AND q.stream IS NOT DISTINCT FROM w.stream
 WHERE {_HERE} ORDER BY end_ns, start_ns, kind, work_id"""
-_WORK_TEXTS = f"SELECT name, device_id, stream FROM _gpu_work WHERE {_HERE} ORDER BY end_ns, start_ns, kind, work_id"
+# Texts are read once for each hash of them.
+_TEXT_OF_WORK = f"""
+SELECT hash(name, device_id, stream) AS text FROM _gpu_work WHERE {_HERE} ORDER BY end_ns, start_ns, kind, work_id"""
+_TEXTS = f"""
+SELECT hash(name, device_id, stream) AS text, first(name) AS name, first(device_id) AS device_id, first(stream) AS stream
+FROM _gpu_work WHERE {_HERE} GROUP BY text ORDER BY text"""
 # Calls that return when work on the GPU has ended: a copy awaits itself, the others what was launched before.
 _CALLS = f"""
 SELECT launch_id, coalesce(thread, 0) AS thread, start_ns, start_ns + duration_ns AS end_ns, CASE
@@ -157,29 +162,45 @@ def _path(ask: Ask, who: dict[str, Any], here: list[object], within: tuple[int, 
 
 def analyse(ask: Ask, *, which_step: int | None = None, range_text: str | None = None) -> pa.Table:
     """Return the critical path of each process and window, a row per segment. Raises UsageError where none has the range."""
-    parts = [_table(ask, process) for process in paths(ask, which_step, range_text)]
-    return pa.concat_tables(parts) if parts else _SCHEMA.empty_table()
+    return pa.concat_tables([_SCHEMA.empty_table(), *tables(ask, which_step=which_step, range_text=range_text)])
 
 
-def _table(ask: Ask, process: ProcessPath) -> pa.Table:
-    """Return the rows of one path, in order of time."""
-    segments = [Segments(*(column[::-1] for column in part)) for part in process.path.segments()][::-1]
-    if not segments:
-        return _SCHEMA.empty_table()
-    path = Segments(*(np.concatenate(columns) for columns in zip(*segments, strict=True)))
-    lengths = path.end - path.start
-    columns: dict[str, Any] = {name: pa.repeat(pa.scalar(value, _SCHEMA.field(name).type), len(lengths))
-                               for name, value in process.who.items()} | {
-        "position": np.arange(1, len(lengths) + 1), "bound_by": pa.array(BOUNDS).take(pa.array(path.bound)),
-        "start_ns": path.start, "duration_ns": lengths, "path_ns": np.full(len(lengths), lengths.sum()),
-        "thread": nullable(path.thread), **_described(ask, process, path)}
-    return pa.table({field.name: columns[field.name] for field in _SCHEMA}, schema=_SCHEMA)
+def tables(ask: Ask, *, which_step: int | None = None, range_text: str | None = None) -> Iterator[pa.Table]:
+    """Yield these rows, some 100,000 at a time."""
+    for process in paths(ask, which_step, range_text):
+        yield from _of_process(ask, process)
 
 
-def _described(ask: Ask, process: ProcessPath, path: Segments) -> dict[str, pa.ChunkedArray]:
-    """Return the device, the stream and the name of what each segment lies on; delays of work have no name."""
-    work, operators = ask(_WORK_TEXTS, process.here), ask(_OPERATORS.format(columns="name"), process.here)
-    on, of = nullable(path.work), nullable(path.operator)
-    busy = pc.if_else(pa.array(path.bound < BOUNDS.index("cpu")), on, pa.scalar(None, pa.int64()))
-    names = pc.coalesce(*(table["name"].take(rows).cast(pa.string()) for table, rows in ((work, busy), (operators, of))))
-    return {"device_id": work["device_id"].take(on).cast(pa.string()), "stream": work["stream"].take(on), "name": names}
+def _of_process(ask: Ask, process: ProcessPath) -> Iterator[pa.Table]:
+    """Yield the rows of one path, in order of time."""
+    backwards = list(process.path.segments())
+    path_ns, position = sum(int((part.end - part.start).sum()) for part in backwards), 1
+    describe = _Described(ask, process) if backwards else None
+    while backwards and describe:
+        path = Segments(*(column[::-1] for column in backwards.pop()))
+        columns: dict[str, Any] = {name: pa.repeat(pa.scalar(value, _SCHEMA.field(name).type), len(path.start))
+                                   for name, value in process.who.items()} | {
+            "position": np.arange(position, position + len(path.start)),
+            "bound_by": pa.array(BOUNDS).take(pa.array(path.bound)), "start_ns": path.start, "duration_ns": path.end - path.start,
+            "path_ns": np.full(len(path.start), path_ns), "thread": nullable(path.thread), **describe.columns(path)}
+        yield pa.table({field.name: columns[field.name] for field in _SCHEMA}, schema=_SCHEMA)
+        position += len(path.start)
+
+
+class _Described:
+    """The device, the stream and the name of what each segment lies on; delays of work have no name."""
+
+    def __init__(self, ask: Ask, process: ProcessPath) -> None:
+        self._texts = ask(_TEXTS, process.here)
+        self._text_of = np.searchsorted(self._texts["text"].to_numpy(), ask(_TEXT_OF_WORK, process.here)["text"].to_numpy())
+        self._operators = ask(_OPERATORS.format(columns="name"), process.here)["name"].combine_chunks()
+
+    def columns(self, path: Segments) -> dict[str, pa.Array]:
+        """Return these columns of some segments."""
+        known = path.work != MISSING
+        on = pa.array(np.append(self._text_of, 0)[np.where(known, path.work, -1)], mask=~known)
+        busy = pc.if_else(pa.array(path.bound < BOUNDS.index("cpu")), on, pa.scalar(None, pa.int64()))
+        work = {name: self._texts[name].combine_chunks() for name in ("name", "device_id", "stream")}
+        names = (work["name"].take(busy), self._operators.take(nullable(path.operator)))
+        return {"device_id": work["device_id"].take(on).cast(pa.string()), "stream": work["stream"].take(on),
+                "name": pc.coalesce(*(name.cast(pa.string()) for name in names))}

@@ -79,7 +79,7 @@ _PROFILES = "SELECT DISTINCT profile_id FROM _gpu_work ORDER BY profile_id"
 _ORDER = ("run", "tool", "rank", "profile_id", "window_index", "process_id", "device_id", "context", "stream")
 _PARTS = {"device": "device_id, NULL::BIGINT AS context, NULL::BIGINT AS stream, NULL::VARCHAR AS owner",
           "stream": "device_id, context, stream, process_id AS owner"}
-_TRACKS = f"""{LANES}, works AS (
+_TRACKS = f"""{LANES}, works AS NOT MATERIALIZED (
     SELECT run, tool, profile_id, window_index, process_id, start_ns, end_ns, launch_id, kind, work_id, lane, {{parts}}
     FROM _gpu_work LEFT JOIN lanes USING (process_id, context, stream) WHERE profile_id = $1
 ), tracks AS (
@@ -179,14 +179,14 @@ class _Calls:
         self.launch_id, self.line, self.start, self.end, self.name = (
             integers(table[name].combine_chunks()) for name in ("launch_id", "line", "start_ns", "end_ns", "name"))
         self.waits, self.copies = (table[name].fill_null(False).to_numpy() for name in ("waits", "copies"))
-        self._order = np.argsort(self.launch_id, kind="stable")
+        order = np.argsort(self.launch_id, kind="stable")
+        self._ids, self._place = np.append(self.launch_id[order], MISSING), np.append(order, -1)
         self._outermost: dict[int, _Outermost] = {}
 
     def places(self, launch_id: Int) -> Int:
         """Return the place of the call with each id, -1 where there is none."""
-        at = np.searchsorted(self.launch_id, launch_id, "left", sorter=self._order)
-        found = np.append(self._order, -1)[at]
-        return np.where((found >= 0) & (np.append(self.launch_id, MISSING)[found] == launch_id), found, -1)
+        at = np.searchsorted(self._ids[:-1], launch_id)
+        return np.where(self._ids[at] == launch_id, self._place[at], -1)
 
     def outermost(self, line: int) -> _Outermost:
         """Return the calls of a line that lie in no other, each with what it or one within it does."""
@@ -284,8 +284,8 @@ def _split(gaps: Gaps, calls: _Calls, scheduling: _Scheduling, behind: Int) -> _
     """Return the parts of all gaps, which cover each of them once. behind: calls that launched work behind an event."""
     call = calls.places(gaps.launch_id)
     known = call >= 0
-    launched = np.append(calls.start, MISSING)[call]
-    late, none = known & (launched > gaps.begin), np.full(len(call), -1)
+    late, none = known.copy(), np.full(len(call), -1)
+    late[known] = calls.start[call[known]] > gaps.begin[known]
     cause = np.where(~known, _UNLINKED, np.where(np.isin(gaps.launch_id, behind), _EVENT, _QUEUE))
     early = np.flatnonzero(~late)
     parts = [_Parts(early, cause[early], none[early], none[early], (gaps.end - gaps.begin)[early], np.full_like(early, MISSING))]

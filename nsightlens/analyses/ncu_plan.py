@@ -43,12 +43,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
+from nsightlens.columns.arrays import MISSING, Int, Mask, distinct, integers, numbered, sorted_places, split
 from nsightlens.errors import UsageError, not_a_choice
 
 PASSES = {"minimal": 12, "basic": 10, "roofline": 16, "detailed": 30, "full": 42}
@@ -60,62 +63,30 @@ _LEFT_OUT = (r"^(nccl|nvshmem|multimem_|cross_device_reduce|one_shot_all|two_sho
              r"|wait_signal|allreduce|all_reduce|allgather|all_gather|alltoall|all_to_all|reducescatter|reduce_scatter)")
 """Base names of collectives that the wrapper leaves out of a start without a filter."""
 
-# All kernels of CUTLASS share a few base names: these are distinguished by the word in their template argument.
-_CONFIGURATIONS = """
-WITH process AS (
-    SELECT run, tool, rank, profile_id, process_id
-    FROM timeline_kernels
-    WHERE (? IS NULL OR run = ?) AND (? IS NULL OR rank = ?)
-    GROUP BY run, tool, rank, profile_id, process_id
-    QUALIFY row_number() OVER (PARTITION BY run ORDER BY rank NULLS LAST, count(*) DESC, profile_id, process_id) = 1
-), launched AS (
-    SELECT k.*, row_number() OVER mine - 1 AS place_of_all, count(*) OVER (PARTITION BY k.run) AS all_launches,
-        min(step) OVER (PARTITION BY k.run) AS first_step, max(step) OVER (PARTITION BY k.run) AS last_step,
-        start_ns + duration_ns - min(start_ns) OVER (PARTITION BY k.run) AS until_ns,
-        (sum(CASE WHEN family = 'collective' THEN 0 ELSE 1 END) OVER mine)::BIGINT AS ordinal,
-        (sum(CASE WHEN family = 'collective' THEN 0 ELSE coalesce(duration_ns, 0) END) OVER mine)::BIGINT AS before_ns,
-        bool_or(family = 'collective' AND NOT regexp_matches(short_name, ?)) OVER (PARTITION BY k.run) AS has_others,
-        CASE WHEN short_name IN ('Kernel', 'Kernel2', 'device_kernel')
-            THEN coalesce(nullif(regexp_extract(name, '<\\s*(\\w*cutlass\\w*_\\w+)', 1), ''), short_name)
-            ELSE short_name END AS found
-    FROM kernels AS k
-    SEMI JOIN process AS p ON k.run = p.run AND k.profile_id = p.profile_id AND k.process_id = p.process_id
-    WHERE k.tool IN ('nsys', 'kineto') AND short_name IS NOT NULL
-    WINDOW mine AS (PARTITION BY k.run ORDER BY launch_index, kernel_id)
-), placed AS (
-    SELECT *, row_number() OVER (PARTITION BY run, found ORDER BY place_of_all) - 1 AS place,
-        CASE WHEN first_step < last_step THEN coalesce(step <= first_step, true)
-            WHEN first_step IS NOT NULL THEN step IS NULL
-            ELSE place_of_all < all_launches // 5 END AS is_warm_up
-    FROM launched
-), steps AS (
-    SELECT run, count(*) AS steps, max(n) AS most_in_step, sum(n) / count(*) AS mean_in_step, max(ns) AS most_ns
-    FROM (SELECT run, step, count(*) FILTER (family IS DISTINCT FROM 'collective') AS n,
-            sum(duration_ns) FILTER (family IS DISTINCT FROM 'collective') AS ns
-        FROM launched WHERE step IS NOT NULL GROUP BY run, step)
-    GROUP BY run
-), rates AS (
-    SELECT run, found, max(n) AS most_per_step, sum(n) / any_value(steps) AS mean_per_step
-    FROM (SELECT run, found, step, count(*) AS n FROM placed WHERE step IS NOT NULL GROUP BY run, found, step)
-    JOIN steps USING (run)
-    GROUP BY run, found
-)
-SELECT p.run, p.tool, p.rank, p.found, min(p.first_step) AS first_step, max(r.most_per_step) AS most_per_step,
-    max(r.mean_per_step) AS mean_per_step,
-    min(p.short_name) <> p.found AS is_word,
-    CAST(sum(p.duration_ns) AS BIGINT) AS total_ns, avg(p.duration_ns) AS mean_ns,
-    coalesce(min(place) FILTER (NOT is_warm_up), max(place)) AS place,
-    min_by({'until_ns': until_ns, 'ordinal': ordinal, 'before_ns': before_ns, 'own_ns': p.duration_ns},
-        (is_warm_up, CASE WHEN is_warm_up THEN -place ELSE place END)) AS chosen,
-    any_value(has_others) AS has_others, any_value(s.most_in_step) AS most_in_step, any_value(s.mean_in_step) AS mean_in_step,
-    any_value(s.most_ns) AS most_ns
-FROM placed AS p
-LEFT JOIN steps AS s ON p.run = s.run
-LEFT JOIN rates AS r ON p.run = r.run AND p.found = r.found
-WHERE p.family IS DISTINCT FROM 'collective' AND p.duration_ns IS NOT NULL
-GROUP BY p.run, p.tool, p.rank, p.found, p.kernel_key, p.grid_x, p.grid_y, p.grid_z, p.block_x, p.block_y, p.block_z
-ORDER BY p.run, total_ns DESC, p.found, place
+_PROCESSES = """
+SELECT run, tool, rank, profile_id, process_id
+FROM timeline_kernels
+WHERE (? IS NULL OR run = ?) AND (? IS NULL OR rank = ?)
+GROUP BY run, tool, rank, profile_id, process_id
+QUALIFY row_number() OVER (PARTITION BY run ORDER BY rank NULLS LAST, count(*) DESC, profile_id, process_id) = 1
+ORDER BY run
 """
+_CONFIGURATION = ("kernel_key", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+# All kernels of CUTLASS share a few base names: these are distinguished by the word in their template argument.
+_OF_CUTLASS = "short_name IN ('Kernel', 'Kernel2', 'device_kernel')"
+_IS_COLLECTIVE = "family IS NOT DISTINCT FROM 'collective'"
+_ALIKE = f"short_name, CASE WHEN {_OF_CUTLASS} THEN name END, {_IS_COLLECTIVE}, {', '.join(_CONFIGURATION)}"
+_FIRST = ", ".join(f"first({name}) AS {name}" for name in ("short_name", "name", "family", *_CONFIGURATION))
+_HERE = "run = ? AND profile_id = ? AND process_id = ? AND tool IN ('nsys', 'kineto') AND short_name IS NOT NULL"
+# Launches that agree in these are of one kind, known by a hash: texts are read once per kind.
+_KINDS = f"""
+SELECT kind, short_name, {', '.join(_CONFIGURATION)}, {_IS_COLLECTIVE} AS is_collective,
+    CASE WHEN {_OF_CUTLASS} THEN coalesce(nullif(regexp_extract(name, '<\\s*(\\w*cutlass\\w*_\\w+)', 1), ''), short_name)
+        ELSE short_name END AS found
+FROM (SELECT hash({_ALIKE}) AS kind, {_FIRST} FROM kernels WHERE {_HERE} GROUP BY kind) ORDER BY kind
+"""
+_LAUNCHES = f"SELECT hash({_ALIKE}) AS kind, launch_index, kernel_id, step, start_ns, duration_ns FROM kernels WHERE {_HERE}"
+_LAST = np.iinfo(np.int64).max
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int64()), ("kernel", pa.string()), ("name_base", pa.string()),
     ("launch_skip", pa.int64()), ("launch_count", pa.int64()), ("configurations", pa.int64()), ("total_ns", pa.int64()),
@@ -132,12 +103,124 @@ def analyse(
         raise not_a_choice("ncu_plan", "metric_set", metric_set, PASSES)
     if not 0 < cover <= 100:
         raise UsageError(f"cover is a share in percent, above 0 and up to 100, not {cover}")
-    found = ask(_CONFIGURATIONS, [which_run, which_run, which_rank, which_rank, _LEFT_OUT]).to_pylist()
-    by_run: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in found:
-        by_run[row["run"]].append(row | {"until_ns": row["chosen"]["until_ns"]})
-    rows = [row for configurations in by_run.values() for row in _starts(configurations, cover, PASSES[metric_set], budget_s)]
+    rows = []
+    for process in ask(_PROCESSES, [which_run, which_run, which_rank, which_rank]).to_pylist():
+        rows += _starts(_configurations(ask, process), cover, PASSES[metric_set], budget_s)
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+class _Launches(NamedTuple):
+    """The launches of a process in their order, NULL as MISSING. kind: a place in the list of kinds; place: among those that are
+    found by the same name; is_own: it is no collective."""
+
+    kind: Int
+    place: Int
+    is_own: Mask
+    step: Int
+    start: Int
+    duration: Int
+
+
+def _configurations(ask: Ask, process: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what `_start` asks for of each kernel and configuration of a process, the most time first."""
+    here = [process["run"], process["profile_id"], process["process_id"]]
+    kinds = ask(_KINDS, here)
+    found, names = distinct(kinds["found"])
+    launches = _launches(ask(_LAUNCHES, here), kinds, found)
+    per_step = _per_step(found[launches.kind], launches.step, len(names))
+    warm = _warm_up(launches.step)
+    steps = launches.step[launches.step != MISSING]
+    rows = kinds.to_pylist()
+    known = {**{name: process[name] for name in ("run", "tool", "rank")}, "first_step": int(steps.min()) if len(steps) else None,
+             "has_others": any(row["is_collective"] and not re.search(_LEFT_OUT, row["short_name"]) for row in rows),
+             **_of_steps(launches)}
+    configurations: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for kind, row in enumerate(rows):
+        if not row["is_collective"]:
+            configurations[row["found"], *(row[name] for name in _CONFIGURATION)].append(kind)
+    number = np.full(len(rows), -1)
+    for place, alike in enumerate(configurations.values()):
+        number[alike] = place
+    measured = _measured(launches, number[launches.kind], warm, len(configurations))
+    told = [known | per_step[found[alike[0]]] | {"found": rows[alike[0]]["found"]} | figures
+            | {"is_word": min(rows[kind]["short_name"] for kind in alike) != rows[alike[0]]["found"]}
+            for alike, figures in zip(configurations.values(), measured, strict=True) if figures]
+    return sorted(told, key=lambda row: (-row["total_ns"], row["found"], row["place"]))
+
+
+def _launches(table: pa.Table, kinds: pa.Table, found: Int) -> _Launches:
+    index, ids, step, start, duration = (integers(table[name].combine_chunks()) for name in table.column_names[1:])
+    kind = np.searchsorted(kinds["kind"].to_numpy(), table["kind"].to_numpy())
+    order = sorted_places(np.where(index == MISSING, _LAST, index), ids)
+    kind = kind[order]
+    place = np.empty(len(order), np.int64)
+    for _, mine in split(np.arange(len(order)), found[kind]):
+        place[mine] = np.arange(len(mine))
+    is_own = ~kinds["is_collective"].to_numpy()[kind]
+    return _Launches(kind, place, is_own, step[order], start[order], duration[order])
+
+
+def _warm_up(step: Int) -> Mask:
+    """Return which launches are of the first step, or in none; without steps, which are of the first fifth."""
+    known = step[step != MISSING]
+    if not len(known):
+        return np.arange(len(step)) < len(step) // 5
+    return (step == MISSING) | ((step <= known.min()) & (known.min() < known.max()))
+
+
+def _of_steps(launches: _Launches) -> dict[str, Any]:
+    """Return the most launches and ns that a step has, collectives apart, and the mean number over all steps; None without."""
+    known = launches.step != MISSING
+    step, is_own = numbered(launches.step[known]), launches.is_own[known]
+    if not len(step):
+        return dict.fromkeys(("most_in_step", "mean_in_step", "most_ns"))
+    timed = is_own & (launches.duration[known] != MISSING)
+    number, ns = np.bincount(step[is_own], minlength=int(step.max()) + 1), np.zeros(int(step.max()) + 1, np.int64)
+    np.add.at(ns, step[timed], launches.duration[known][timed])
+    return {"most_in_step": int(number.max()), "mean_in_step": float(number.mean()), "most_ns": int(ns.max())}
+
+
+def _per_step(found: Int, step: Int, names: int) -> list[dict[str, Any]]:
+    """Return for each name the most launches that a step has of it, and the mean over all steps; None in none."""
+    known = step != MISSING
+    steps = int(numbered(step[known]).max(initial=-1)) + 1
+    pair = numbered(found[known], step[known])
+    each = np.bincount(pair)
+    name = np.zeros(len(each), np.int64)
+    name[pair] = found[known]
+    most, total = np.zeros(names, np.int64), np.zeros(names, np.int64)
+    np.maximum.at(most, name, each)
+    np.add.at(total, name, each)
+    return [{"most_per_step": largest or None, "mean_per_step": number / steps if largest else None}
+            for largest, number in zip(most.tolist(), total.tolist(), strict=True)]
+
+
+def _measured(launches: _Launches, number: Int, warm: Mask, configurations: int) -> list[dict[str, Any]]:
+    """Return the time of each configuration, the place of its first launch after the warm-up (else of its last one), when that
+    has ended, and what is `chosen` of it: its place among all launches but collectives, from 1, the time of these up to its end,
+    and its own; nothing of one without a known duration. number: that of each launch's configuration, -1 for none."""
+    timed = np.flatnonzero((number >= 0) & (launches.duration != MISSING))
+    total, count = np.zeros(configurations, np.int64), np.bincount(number[timed], minlength=configurations)
+    np.add.at(total, number[timed], launches.duration[timed])
+    placed = timed[launches.start[timed] != MISSING]
+    first, first_placed = (_first_after(number, warm, rows, configurations) for rows in (timed, placed))
+    begin = launches.start[launches.start != MISSING].min(initial=_LAST)
+    ends = launches.start[first_placed] + launches.duration[first_placed] - begin
+    own_ns = np.where(launches.is_own & (launches.duration != MISSING), launches.duration, 0)
+    chosen = (np.cumsum(launches.is_own)[first], np.cumsum(own_ns)[first], launches.duration[first])
+    return [{"total_ns": ns, "mean_ns": ns / each, "place": place, "until_ns": end,
+             "chosen": {"ordinal": ordinal, "before_ns": before_ns, "own_ns": lasts}} if each else {}
+            for ns, each, place, end, ordinal, before_ns, lasts in zip(*(column.tolist() for column in (
+                total, count, launches.place[first], ends, *chosen)), strict=True)]
+
+
+def _first_after(number: Int, warm: Mask, rows: Int, configurations: int) -> Int:
+    """Return for each configuration the first of these launches after the warm-up, else the last of all."""
+    found = np.zeros(configurations, np.int64)
+    found[number[rows]] = rows  # the last assignment stays
+    after = rows[~warm[rows]][::-1]
+    found[number[after]] = after
+    return found
 
 
 def _starts(configurations: list[dict[str, Any]], cover: float, passes: int, budget_s: float | None) -> list[dict[str, Any]]:

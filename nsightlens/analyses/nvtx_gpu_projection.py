@@ -35,15 +35,16 @@ the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a 
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.nvtx_gpu_projection_trace import projections
-from nsightlens.columns.arrays import Int, Mask
+from nsightlens.analyses.nvtx_gpu_projection_trace import tables
+from nsightlens.columns.arrays import MISSING, Float, Int, Mask, integers, nullable, sums
+from nsightlens.intervals.order import reached
+from nsightlens.statistics.groups import counts, deviations, quantile, to_one_decimal, together
 
 _KEY = ("run", "tool", "kind", "domain", "name")
 _VALUES = ("projected_ns", "gpu_ns", "range_ns", "launches", "operations", "depth", "thread", "range_start_ns")
@@ -61,20 +62,21 @@ def analyse(ask: Ask) -> pa.Table:
     numbers: dict[tuple[str | None, ...], int] = {}
     codes: list[Int] = []
     values: list[list[Int]] = []
-    for number, table in enumerate(projections(ask)):
+    for number, table in enumerate(tables(ask)):
         keys, local = _keys(table)
         codes.append(np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[local])
-        values.append([*(table[column].to_numpy() for column in _VALUES), np.full(table.num_rows, number)])
-    found = []
-    if numbers:
-        code = np.concatenate(codes)
-        order = np.argsort(code, kind="stable")
-        columns = [np.concatenate(column)[order] for column in zip(*values, strict=True)]
-        bounds = np.searchsorted(code[order], np.arange(len(numbers) + 1)).tolist()
-        found = [dict(zip(_KEY, key, strict=True)) | _summed([column[begin:end] for column in columns])
-                 for key, (begin, end) in zip(numbers, pairwise(bounds), strict=True)]
-    found.sort(key=lambda row: (row["run"], row["tool"], -row["total_ns"], *(row[key] or "" for key in _KEY)))
-    return pa.Table.from_pylist(found, schema=_SCHEMA)
+        values.append([*(integers(table[column].combine_chunks()) for column in _VALUES), np.full(table.num_rows, number)])
+    if not numbers:
+        return _SCHEMA.empty_table()
+    code = np.concatenate(codes)
+    order = np.argsort(code, kind="stable")
+    columns = _summed(code[order], [np.concatenate(column)[order] for column in zip(*values, strict=True)])
+    for name, texts in zip(_KEY, zip(*numbers, strict=True), strict=True):
+        columns[name] = pa.array(texts, pa.string())
+    total = columns["total_ns"].tolist()
+    by_total = sorted((*key[:2], -ns, *(text or "" for text in key), place) for place, (key, ns) in
+                      enumerate(zip(numbers, total, strict=True)))
+    return pa.table({name: columns[name] for name in _SCHEMA.names}, schema=_SCHEMA).take([row[-1] for row in by_total])
 
 
 def _keys(table: pa.Table) -> tuple[list[tuple[str | None, ...]], Int]:
@@ -88,34 +90,36 @@ def _keys(table: pa.Table) -> tuple[list[tuple[str | None, ...]], Int]:
     return [tuple(row.values()) for row in table.select(_KEY).take(pa.array(first)).to_pylist()], codes.astype(np.int64)
 
 
-def _summed(columns: list[Int]) -> dict[str, Any]:
-    """Return the statistics of ranges of one name, from their _VALUES and the number of the table that they are of."""
+def _summed(code: Int, columns: list[Int]) -> dict[str, Any]:
+    """Return the statistics of the ranges of each code, from their _VALUES and the number of the table that they are of.
+
+    All rows are sorted by code, table, thread and start.
+    """
     projected, gpu, on_cpu, launches, operations, depth, *place = columns
-    inside = _inside_alike(on_cpu, *place)
+    first = np.flatnonzero(np.diff(code, prepend=-1))
+    inside = _inside_alike(code, on_cpu, *place)
     gpu, operations = (np.where(inside, 0, values) for values in (gpu, operations))
-    low, middle, high = np.quantile(projected, [0.05, 0.5, 0.95]).tolist()
+    (_, _, ordered), count = together(code, projected), counts(code, first)
+    low, middle, high = (quantile(ordered, first, share) for share in (0.05, 0.5, 0.95))
+    total = np.add.reduceat(projected, first)
     return {
-        "total_ns": int(projected.sum()), "gpu_ns": _total(gpu), "range_ns": int(on_cpu.sum()), "instances": len(projected),
-        "avg_ns": round(float(projected.mean()), 1), "median_ns": middle, "min_ns": int(projected.min()),
-        "max_ns": int(projected.max()), "stddev_ns": round(float(projected.std(ddof=1)), 1) if len(projected) > 1 else 0.0,
-        "p5_ns": round(low, 1), "p95_ns": round(high, 1), "launches": _total(launches), "operations": _total(operations),
-        "avg_depth": None if np.isnan(depth.astype(float)).any() else round(float(depth.mean()), 1),
+        "total_ns": total, "gpu_ns": nullable(sums(gpu, first)), "range_ns": np.add.reduceat(on_cpu, first), "instances": count,
+        "avg_ns": to_one_decimal(total / count), "median_ns": middle, "min_ns": ordered[first],
+        "max_ns": ordered[first + count - 1], "stddev_ns": to_one_decimal(deviations(ordered, first)),
+        "p5_ns": to_one_decimal(low), "p95_ns": to_one_decimal(high), "launches": nullable(sums(launches, first)),
+        "operations": nullable(sums(operations, first)), "avg_depth": _mean(sums(depth, first), count),
     }
 
 
-def _inside_alike(length: Int, thread: Int, start: Int, table: Int) -> Mask:
-    """Return which ranges of one name lie within another of them: what they launched, that one did. Sorted by table, thread and
-    start."""
-    inside = np.zeros(len(start), dtype=np.bool_)
-    known: Mask = ~np.isnan(thread.astype(float))
-    owner = np.flatnonzero((np.diff(table) != 0) | (np.diff(thread) != 0)) + 1
-    for first, end in pairwise([0, *owner.tolist(), len(start)]):
-        reached = np.maximum.accumulate(start[first:end] + length[first:end])
-        inside[first + 1 : end] = start[first + 1 : end] < reached[:-1]
-    known &= inside
-    return known
+def _inside_alike(code: Int, length: Int, thread: Int, start: Int, table: Int) -> Mask:
+    """Return which ranges lie within another one of their code: what they launched, that one did."""
+    changes = (np.diff(code, prepend=-1) != 0) | (np.diff(table, prepend=-1) != 0) | (np.diff(thread, prepend=thread[:1]) != 0)
+    before = reached(start, start + length, np.cumsum(changes))
+    inside: Mask = (thread != MISSING) & (start < before)
+    return inside
 
 
-def _total(values: Int) -> int | None:
-    """Return the sum; None where a value is unknown (NaN)."""
-    return None if np.isnan(values.astype(float)).any() else int(values.sum())
+def _mean(total: Int, count: Int) -> pa.Array:
+    """Return means to one decimal; NULL where a value is unknown."""
+    means: Float = to_one_decimal(total / count)
+    return pa.array(means, mask=total == MISSING)

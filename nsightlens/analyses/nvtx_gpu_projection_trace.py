@@ -45,8 +45,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
-from nsightlens.columns.arrays import Int, Mask
+from nsightlens.columns.arrays import Int, Mask, sorted_places
 from nsightlens.intervals.apart import layers
+from nsightlens.statistics.groups import counts
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.profile_id, r.process_id
@@ -54,21 +55,16 @@ FROM ranges AS r
 LEFT JOIN processes AS p ON r.process_id = p.process_id AND r.profile_id = p.profile_id
 ORDER BY r.run, r.tool, p.rank, r.profile_id, r.process_id
 """
+_WORK = """
+SELECT launch_id, start_ns, duration_ns FROM kernels
+WHERE process_id = ? AND launch_id IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+UNION ALL
+SELECT launch_id, start_ns, duration_ns FROM memory_ops
+WHERE process_id = ? AND launch_id IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
+"""
 _CALLS = """
-WITH work AS (
-    SELECT launch_id, start_ns, duration_ns FROM kernels
-    WHERE process_id = ? AND launch_id IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
-    UNION ALL
-    SELECT launch_id, start_ns, duration_ns FROM memory_ops
-    WHERE process_id = ? AND launch_id IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
-)
-SELECT a.thread, a.start_ns, a.start_ns + a.duration_ns AS end_ns, min(w.start_ns) AS first_ns,
-    max(w.start_ns + w.duration_ns) AS last_ns, sum(w.duration_ns)::BIGINT AS gpu_ns, count(*) AS operations
-FROM api_calls AS a
-JOIN work AS w ON a.launch_id = w.launch_id
-WHERE a.process_id = ? AND a.thread IS NOT NULL AND a.start_ns IS NOT NULL AND a.duration_ns IS NOT NULL
-GROUP BY a.launch_id, a.thread, a.start_ns, a.duration_ns
-ORDER BY a.thread, a.start_ns, end_ns, a.launch_id
+SELECT launch_id, thread, start_ns, start_ns + duration_ns AS end_ns FROM api_calls
+WHERE process_id = ? AND launch_id IS NOT NULL AND thread IS NOT NULL AND start_ns IS NOT NULL AND duration_ns IS NOT NULL
 """
 _RANGES = """
 SELECT thread, start_ns, start_ns + duration_ns AS end_ns, depth, parent_id, range_id, kind, domain, name
@@ -96,10 +92,10 @@ _SCHEMA = pa.schema([
 
 def analyse(ask: Ask) -> pa.Table:
     """Return a row per range that launched work."""
-    return pa.concat_tables([_SCHEMA.empty_table(), *projections(ask)])
+    return pa.concat_tables([_SCHEMA.empty_table(), *tables(ask)])
 
 
-def projections(ask: Ask) -> Iterator[pa.Table]:
+def tables(ask: Ask) -> Iterator[pa.Table]:
     """Yield the rows of each process, by thread and start of the range."""
     printed = set(ask("SELECT DISTINCT process_id FROM range_projections", [])["process_id"].to_pylist())
     for process in ask(_PROCESSES, []).to_pylist():
@@ -108,9 +104,25 @@ def projections(ask: Ask) -> Iterator[pa.Table]:
             rows = ask(_PRINTED, [own])
             yield _filled(process, {name: rows[name] for name in rows.column_names})
             continue
-        calls = ask(_CALLS, [own] * 3)
+        calls = _with_work(ask(_CALLS, [own]), ask(_WORK, [own] * 2))
         if calls.num_rows:
             yield from _of_threads(process, calls, ask(_RANGES, [own]))
+
+
+def _with_work(calls: pa.Table, work: pa.Table) -> pa.Table:
+    """Return the calls that launched work, by thread and start, each with what `project` asks for."""
+    launch, start, duration = (_int(work, name) for name in work.column_names)
+    order = np.argsort(launch, kind="stable")
+    launch, start, duration = launch[order], start[order], duration[order]
+    first = np.flatnonzero(np.diff(launch, prepend=-1))
+    place = np.searchsorted(launch[first], _int(calls, "launch_id"))
+    own = np.flatnonzero(np.append(launch[first], -1)[place] == _int(calls, "launch_id"))
+    own = own[sorted_places(*(_int(calls, name)[own] for name in ("start_ns", "end_ns", "launch_id")))]
+    own = own[np.argsort(_int(calls, "thread")[own], kind="stable")]
+    launched = {"first_ns": np.minimum.reduceat(start, first), "last_ns": np.maximum.reduceat(start + duration, first),
+                "gpu_ns": np.add.reduceat(duration, first), "operations": counts(launch, first)} if len(first) else {}
+    return pa.table({name: _int(calls, name)[own] for name in ("thread", "start_ns", "end_ns")}
+                    | {name: values[place[own]] for name, values in launched.items()})
 
 
 def _of_threads(process: dict[str, Any], calls: pa.Table, ranges: pa.Table) -> Iterator[pa.Table]:

@@ -36,13 +36,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
-from nsightlens.columns.arrays import MISSING, Float, Int, integers, nullable
+from nsightlens.columns.arrays import Int, integers, nullable
 from nsightlens.intervals.apart import layers
+from nsightlens.statistics.groups import counts, deviations, quantile, to_one_decimal, together
 
 _PROCESSES = """
 SELECT DISTINCT r.run, r.tool, p.rank, r.process_id, p.pid
@@ -52,7 +51,7 @@ WHERE r.tool <> 'ncu' AND r.process_id IN (SELECT process_id FROM ranges)
 ORDER BY r.run, r.tool, p.rank, r.process_id
 """
 _NAMED = """
-SELECT name, row_number() OVER (ORDER BY name) - 1 AS code
+SELECT name, row_number() OVER (ORDER BY coalesce(name, ''), name) - 1 AS code
 FROM (SELECT DISTINCT name FROM kernels WHERE process_id = $1 AND duration_ns IS NOT NULL)
 """
 _KERNELS = f"""
@@ -68,7 +67,8 @@ process_id = $1 AND thread IS NOT NULL AND start_ns IS NOT NULL AND duration_ns 
     AND kind NOT IN ('nvtx_mark', 'gpu_annotation')
 """
 _KEYS = f"""
-SELECT kind, domain, name, row_number() OVER (ORDER BY kind, domain, name) - 1 AS code
+SELECT kind, domain, name,
+    row_number() OVER (ORDER BY coalesce(kind, ''), coalesce(domain, ''), coalesce(name, ''), domain, name) - 1 AS code
 FROM (SELECT DISTINCT kind, domain, name FROM ranges WHERE {_WITHIN})
 """
 _RANGES = f"""
@@ -99,25 +99,20 @@ def _of_process(ask: Ask, process: dict[str, Any]) -> pa.Table:
     names, keys = (ask(f"{query} ORDER BY code", own) for query in (_NAMED, _KEYS))
     kernels, ranges = (_columns(ask(query, own)) for query in (_KERNELS, _RANGES))
     some = list(_of_threads(kernels, ranges))
-    columns = {name: np.concatenate([found[name] for found in some]) for name in some[0]} if some else {}
     if not some:
         return _SCHEMA.empty_table()
-    table = pa.table({name: nullable(values) if values.dtype == np.int64 else values for name, values in columns.items()})
-    key = pa.array(columns["key"], mask=columns["key"] < 0)
-    for name in _KEY:
-        table = table.append_column(name, keys[name].take(key))
-    table = table.append_column("kernel", names["name"].take(table["code"]))
-    table = table.take(_order(table))
+    rows = {name: np.concatenate([found[name] for found in some]) for name in some[0]}
+    # where totals are equal, what is unknown comes first: numbers are in the order of texts, MISSING and -1 before them
+    thread = np.unique(rows["thread"], return_inverse=True)[1]
+    by_text = np.argsort((thread * (keys.num_rows + 1) + rows["key"] + 1) * names.num_rows + rows["code"])
+    order = by_text[np.argsort(-rows["total_ns"][by_text], kind="stable")]
+    columns: dict[str, Any] = {name: nullable(values[order]) for name, values in rows.items()}
+    key = pa.array(rows["key"][order], mask=rows["key"][order] < 0)
+    columns |= {name: keys[name].combine_chunks().take(key) for name in _KEY}
+    columns["kernel"] = names["name"].combine_chunks().take(columns["code"])
     for name, value in process.items():
-        table = table.append_column(name, pa.array([value] * table.num_rows, _SCHEMA.field(name).type))
-    return table.select(_SCHEMA.names).cast(_SCHEMA)
-
-
-def _order(table: pa.Table) -> pa.Array:
-    """Return the places of the rows: the largest total first, and where totals are equal what is unknown first."""
-    texts = {name: pc.fill_null(table[name], "") for name in (*_KEY, "kernel")}
-    keys = pa.table({"total_ns": table["total_ns"], "thread": pc.fill_null(table["thread"], MISSING), **texts})
-    return pc.sort_indices(keys, [(name, "descending" if name == "total_ns" else "ascending") for name in keys.column_names])
+        columns[name] = pa.repeat(pa.scalar(value, _SCHEMA.field(name).type), len(order))
+    return pa.table({name: columns[name] for name in _SCHEMA.names}).cast(_SCHEMA)
 
 
 def _columns(table: pa.Table) -> dict[str, Int]:
@@ -125,7 +120,7 @@ def _columns(table: pa.Table) -> dict[str, Int]:
     return {name: integers(table[name].combine_chunks()) for name in table.column_names}
 
 
-def _of_threads(kernels: dict[str, Int], ranges: dict[str, Int]) -> Iterator[dict[str, npt.NDArray[Any]]]:
+def _of_threads(kernels: dict[str, Int], ranges: dict[str, Int]) -> Iterator[dict[str, Any]]:
     """Yield rows of one process, by thread, number of the range's key (-1: in no range) and of the kernel's name."""
     for thread in np.unique(kernels["thread"]).tolist():
         mine = {name: values[ranges["thread"] == thread] for name, values in ranges.items()}
@@ -161,26 +156,17 @@ def _layers(ranges: dict[str, Int]) -> list[tuple[Int, Int, Int]]:
     return found
 
 
-def _summed(
-    kernels: dict[str, Int], key_of_range: Int, around: Sequence[tuple[Int, Int, Int]],
-) -> dict[str, npt.NDArray[Any]]:
+def _summed(kernels: dict[str, Int], key_of_range: Int, around: Sequence[tuple[Int, Int, Int]]) -> dict[str, Any]:
     """Return the rows of some kernels of one thread: key and code, and the statistics of what has both."""
     kernel, within = _pairs(kernels["start_ns"], kernels["end_ns"], around)
-    duration, code = kernels["duration_ns"][kernel], kernels["code"][kernel]
-    key = np.append(key_of_range, -1)[within]
-    order = np.lexsort((within, code, key))
-    firsts = _firsts(key[order], code[order])
-    changed = np.diff(within[order], prepend=-1) != 0
-    changed[firsts] = within[order][firsts] >= 0
+    names = int(kernels["code"].max(initial=0)) + 1
+    group = (np.append(key_of_range, -1)[within] + 1) * names + kernels["code"][kernel]
+    _, firsts, held_by = together(group, within + 1)  # 0: in no range
+    changed = np.diff(held_by, prepend=-1) != 0
+    changed[firsts] = held_by[firsts] > 0
     ranges = np.add.reduceat(changed.astype(np.int64), firsts)
-    order = np.lexsort((duration, code, key))
-    key, code, duration = key[order], code[order], duration[order]
-    return {"key": key[firsts], "code": code[firsts], **_statistics(duration, firsts), "ranges": ranges}
-
-
-def _firsts(key: Int, code: Int) -> Int:
-    """Return where another key or code begins, of rows sorted by both."""
-    return np.flatnonzero((np.diff(key, prepend=-2) != 0) | (np.diff(code, prepend=-1) != 0))
+    group, firsts, duration = together(group, kernels["duration_ns"][kernel])
+    return {"key": group // names - 1, "code": group % names, **_statistics(duration, firsts), "ranges": ranges}
 
 
 def _pairs(start: Int, end: Int, around: Sequence[tuple[Int, Int, Int]]) -> tuple[Int, Int]:
@@ -197,18 +183,9 @@ def _pairs(start: Int, end: Int, around: Sequence[tuple[Int, Int, Int]]) -> tupl
     return np.concatenate([*found, none]), np.concatenate([*ranges, np.full(len(none), -1)])
 
 
-def _statistics(duration: Int, firsts: Int) -> dict[str, npt.NDArray[Any]]:
+def _statistics(duration: Int, firsts: Int) -> dict[str, Any]:
     """Return the statistics of groups of durations, each sorted. firsts: where each begins."""
-    count = np.diff(firsts, append=len(duration))
-    total = np.add.reduceat(duration, firsts)
-    mean = total / count
-    squares = np.add.reduceat((duration - np.repeat(mean, count)) ** 2, firsts)
-    middle = (duration[firsts + (count - 1) // 2] + duration[firsts + count // 2]) / 2
-    return {"total_ns": total, "instances": count, "avg_ns": _to_one_decimal(mean), "median_ns": middle,
-            "min_ns": duration[firsts], "max_ns": duration[firsts + count - 1],
-            "stddev_ns": _to_one_decimal(np.sqrt(squares / np.maximum(count - 1, 1)))}
-
-
-def _to_one_decimal(values: Float) -> Float:
-    """Return values rounded as Python does; NumPy multiplies by 10 first, so that 0.65 may go the other way."""
-    return np.array([round(value, 1) for value in values.tolist()])
+    count, total = counts(duration, firsts), np.add.reduceat(duration, firsts)
+    return {"total_ns": total, "instances": count, "avg_ns": to_one_decimal(total / count),
+            "median_ns": quantile(duration, firsts, 0.5), "min_ns": duration[firsts], "max_ns": duration[firsts + count - 1],
+            "stddev_ns": to_one_decimal(deviations(duration, firsts))}

@@ -87,8 +87,9 @@ def command(
             plot.confirm_plot(view)
             plot.save(opened, view, asked, output)
             return
-        tables = (pa.Table.from_batches([batch]) for batch in opened.batches(view, **asked))
         names, by = named(columns, known, view), order(sort, known, view)
+        batches = opened.batches(view, first_rows=None if by else limit, **asked)
+        tables = (pa.Table.from_batches([batch]) for batch in batches)
         if not names and (form or format_of(output)) == "table":
             names = ids_last(known)
         shown = _First(arranged(tables, names, by), limit)

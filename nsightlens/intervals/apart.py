@@ -35,16 +35,22 @@ def layers(start: Int, end: Int) -> list[Int]:
 
     The intervals are sorted by start.
     """
+    found: list[Int] = []
+    left = np.arange(len(start))
+    while len(left) or not found:
+        place = _one_after_another(start[left], end[left])
+        found.append(left[place])
+        left = np.delete(left, place)
+    return found
+
+
+def _one_after_another(start: Int, end: Int) -> Int:
+    """Return the places of the first interval, of the next that begins when that has ended, and so on."""
     if not np.any(start[1:] < end[:-1]):
-        return [np.arange(len(start))]
-    groups: list[list[int]] = []
-    ends: list[int] = []
-    for place, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        layer = next((number for number, free in enumerate(ends) if free <= begin), len(ends))
-        if layer == len(ends):
-            ends.append(stop)
-            groups.append([place])
-        else:
-            ends[layer] = stop
-            groups[layer].append(place)
-    return [np.array(group, np.int64) for group in groups]
+        return np.arange(len(start))
+    following = np.maximum(np.searchsorted(start, end), np.arange(1, len(start) + 1)).tolist()
+    found, place = [], 0
+    while place < len(following):
+        found.append(place)
+        place = following[place]
+    return np.array(found)

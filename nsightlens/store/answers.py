@@ -47,7 +47,7 @@ PLACE = "_place"
 BY = ("run", "tool", "rank", "profile_id", PLACE)
 """How the rows of several profiles are ordered, by those columns of these that there are."""
 _SWEEPS = ("intervals/apart.py", "intervals/coverage.py", "intervals/order.py", "statistics/sweeps.py", "store/gpu_bins.py",
-           "store/host_steps.py", "store/kernel_time.py", "store/profile_parts.py", "store/stream_work.py", "store/swept.py")
+           "store/host_steps.py", "store/profile_parts.py", "store/stream_work.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
 _ANSWERED = """

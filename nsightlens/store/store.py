@@ -239,20 +239,31 @@ class Store(Asking, Exclusive):
         return summed()
 
     @gated
-    def batches(self, name: str, **parameters: object) -> Iterator[pa.RecordBatch]:
+    def batches(self, name: str, /, first_rows: int | None = None, **parameters: object) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a view in batches of up to 5,000, one at least, for views with as many rows as events.
 
         Of a large store, DuckDB reads and sorts them in bounded memory, on disk where need be; where that is too little, and for
-        all other views, they are those of `view`. Raises what `view` raises, before the first batch.
+        all other views, they are those of `view`. An analysis that has its rows piece by piece (analyses.pieces) computes the
+        next ones when they are asked for. first_rows: of a large store, no batch is asked for beyond the one that follows so many
+        rows, so that DuckDB need not sort the others. Raises what `view` raises, before the first batch.
         """
         if self.older_schema is not None:
             raise self._files_only()
         view, given = registry.named(name, self.views)
         parameters = registry.with_filters(view, parameters)
-        if view.sql and view.scope == "rows" and not view.balances and answers.events(self._connection) >= answers.WORTH_IT:
-            asked = self._confirmed(view, given, parameters)
+        is_large = answers.events(self._connection) >= answers.WORTH_IT
+        asked = self._confirmed(view, given, parameters) if is_large else {}
+        if is_large and (tables := analyses.pieces(view, asked, self._ask)):
+            some = (batch for table in tables for batch in table.to_batches(_BATCH))
+            if (piece := next(some, None)) is not None:
+                yield piece
+                yield from some
+                return
+        if is_large and view.sql and view.scope == "rows" and not view.balances:
             with Store(self.path, self._folder_of_views, _STREAMED) as other:
                 query, values = registry.query(view, asked, None)
+                if first_rows is not None:
+                    query = f"FROM ({query}) LIMIT {(first_rows // _BATCH + 2) * _BATCH}"
                 found = other._stream(query, values)
                 first = next(found, None)
                 if first is not None:

@@ -1,10 +1,10 @@
 """Answers of one large profile in linear passes over sorted integers: what SQL computes with windows over all its rows.
 
-Five passes give nine views their rows at once, and with these a dozen others: the work against the calls that launched it
+Four passes give eight views their rows at once, and with these a dozen others: the work against the calls that launched it
 (_steps), the work of each stream in its order (idle_breakdown, _queue_lengths), the edges of all work (_gpu_states, _gpu_load,
-_gpu_bins), those of work, calls, ranges and steps (_step_states, _idle_by_call), and the kernels by what they have in common
-(_kernel_time). The views stay what says which rows are right: their SQL serves small profiles, other parameters and what is not
-fit to be read so (UnfitError), and tests hold both to the same rows.
+_gpu_bins), and those of work, calls, ranges and steps (_step_states, _idle_by_call). The views stay what says which rows are
+right: their SQL serves small profiles, other parameters and what is not fit to be read so (UnfitError), and tests hold both to
+the same rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from nsightlens.columns.arrays import stretches as stretches_of
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
 from nsightlens.store.gpu_bins import GpuBins
 from nsightlens.store.host_steps import HostSteps, Steps
-from nsightlens.store.kernel_time import kernel_time
 from nsightlens.store.profile_parts import (
     COMMUNICATING_COPY,
     COMMUNICATION,
@@ -101,8 +100,6 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
     placed = launched.placed()
     del times, launched  # with all edges, they would be too much
     found |= {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
-    with suppress(UnfitError):
-        found["_kernel_time"] = kernel_time(connection, parts, profile.key, profile.work, placed)
     profile.packing.on_other_tracks(edges, np.array([line for line, _ in profile.tracks], dtype=np.int64))
     _add_host(connection, profile, placed, outermost, edges)
     books, idle = _states(profile, placed, edges)

@@ -19,7 +19,8 @@ from nsightlens.store import answers, store
 from nsightlens.store.store import Store
 from nsightlens.views import registry
 
-OF_ROWS = [name for name, view in registry.public(registry.load()).items() if view.scope == "rows" and view.sql]
+OF_ROWS = [name for name, view in registry.known().items()
+           if view.scope == "rows" and (view.sql or name in ("critical_path", "nvtx_gpu_projection_trace"))]
 
 
 @pytest.fixture
@@ -38,6 +39,18 @@ def test_batches_are_the_rows_of_the_view(bundled_store: Path, view: str) -> Non
     assert pa.Table.from_batches(batches).to_pylist() == whole.to_pylist()
     assert all(batch.num_rows <= 100 for batch in batches) or registry.known()[view].balances
     assert batches[0].schema == whole.schema
+
+
+@pytest.mark.usefixtures("streaming")
+@pytest.mark.parametrize("view", ["cuda_gpu_trace", "critical_path"])
+def test_the_first_rows_alone_are_those_of_all(bundled_store: Path, view: str) -> None:
+    with nl.open(bundled_store) as opened:
+        whole = opened.view(view)
+        for first_rows in (0, 1, 99, 100, 250):
+            some = pa.Table.from_batches(opened.batches(view, first_rows=first_rows))
+            assert some.num_rows >= first_rows + 100
+            assert some.to_pylist() == whole.slice(0, some.num_rows).to_pylist()
+        assert pa.Table.from_batches(opened.batches("cuda_gpu_trace", first_rows=250)).num_rows == 400
 
 
 @pytest.mark.usefixtures("streaming")

@@ -13,14 +13,13 @@ import pytest
 import nsightlens as nl
 from nsightlens.schema import TABLES, TEMPLATE, templates_of
 from nsightlens.statistics import sweeps
-from nsightlens.store import answers, kernel_time, swept
+from nsightlens.store import answers, swept
 from nsightlens.store.store import CATALOG
 from nsightlens.views import registry
 from tests.catalogs import catalog
 from tests.places import ROOT, sqlite_captures
 
-SWEPT = ["_gpu_bins", "_gpu_load", "_gpu_states", "_idle_by_call", "_kernel_time", "_queue_lengths", "_step_states", "_steps",
-         "idle_breakdown"]
+SWEPT = ["_gpu_bins", "_gpu_load", "_gpu_states", "_idle_by_call", "_queue_lengths", "_step_states", "_steps", "idle_breakdown"]
 CAPTURES = [*sqlite_captures(), *sorted(ROOT.parent.glob("shared/data/kineto/[!n]*.json*"))]
 BY_STREAM = {"_queue_lengths", "idle_breakdown"}
 _MIXED = "(i * 2654435761 + {seed} * 40503 + {salt} * 97) % 1000003"
@@ -131,13 +130,6 @@ def test_processes_that_share_a_gpu_are_united_in_sql(profile: duckdb.DuckDBPyCo
     assert found["_gpu_load"] == _rows(profile, "_gpu_load")
 
 
-def test_sums_of_more_than_63_bits_are_left_to_sql(
-    profile: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(kernel_time, "_TOO_LONG", 1000)
-    assert sorted(_swept_rows(profile, _parts(profile, tmp_path))) == [name for name in SWEPT if name != "_kernel_time"]
-
-
 def test_of_work_that_begins_at_once_what_ends_first_ends_the_gap(
     profile: duckdb.DuckDBPyConnection, tmp_path: Path,
 ) -> None:
@@ -204,7 +196,7 @@ def test_a_profile_without_rows_of_a_kind(table: str, tmp_path: Path) -> None:
     with closing(_filled(1)) as connection:
         connection.execute(f"DELETE FROM {table}")
         found = _swept_rows(connection, _parts(connection, tmp_path))
-        assert sorted(found) == [name for name in SWEPT if name != "_kernel_time" or table != "kernels"]
+        assert sorted(found) == SWEPT
         for name in found:
             assert found[name] == _rows(connection, name), name
 

@@ -24,8 +24,9 @@ WITH whole AS (
     SELECT run, tool, profile_id, window_index, process_id, device_id, min(start_ns) AS first_ns, max(end_ns) AS last_ns
     FROM _gpu_work
     GROUP BY run, tool, profile_id, window_index, process_id, device_id
-), span AS (
-    SELECT *, (last_ns - first_ns + chunks - 1) // CASE WHEN chunks BETWEEN 1 AND 1000 THEN chunks
+), span AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY run, tool, profile_id, window_index, process_id, device_id)::INTEGER AS track,
+        (last_ns - first_ns + chunks - 1) // CASE WHEN chunks BETWEEN 1 AND 1000 THEN chunks
         ELSE error('chunks is from 1 to 1000') END AS chunk_ns
     FROM whole
     WHERE last_ns > first_ns
@@ -33,18 +34,21 @@ WITH whole AS (
     SELECT *, first_ns + number * chunk_ns AS start_ns, least(first_ns + (number + 1) * chunk_ns, last_ns) AS end_ns
     FROM (SELECT *, unnest(range(chunks)) AS number FROM span)
     WHERE first_ns + number * chunk_ns < last_ns
-), touched AS ( -- work in each chunk that it is in
-    SELECT w.profile_id, w.window_index, w.process_id, w.device_id, w.start_ns, w.end_ns,
+), touched AS ( -- the chunks that work is in
+    SELECT s.track, s.first_ns, s.last_ns, s.chunk_ns, w.start_ns, w.end_ns,
         unnest(range((w.start_ns - s.first_ns) // s.chunk_ns, (w.end_ns - s.first_ns - 1) // s.chunk_ns + 1)) AS number
     FROM _gpu_work AS w
     JOIN span AS s USING (profile_id, window_index, process_id, device_id)
     WHERE w.end_ns > w.start_ns
+), worked AS (
+    SELECT track, number, sum(least(end_ns, first_ns + (number + 1) * chunk_ns, last_ns)
+        - greatest(start_ns, first_ns + number * chunk_ns)) AS work_ns
+    FROM touched GROUP BY track, number
 ), used AS (
     SELECT c.run, c.tool, c.profile_id, c.window_index, c.process_id, c.device_id, c.number, c.start_ns, c.end_ns,
-        coalesce(sum(least(t.end_ns, c.end_ns) - greatest(t.start_ns, c.start_ns)) FILTER (t.start_ns IS NOT NULL), 0) AS work_ns
+        coalesce(w.work_ns, 0) AS work_ns
     FROM chunk AS c
-    LEFT JOIN touched AS t USING (profile_id, window_index, process_id, device_id, number)
-    GROUP BY ALL
+    LEFT JOIN worked AS w USING (track, number)
 ), low AS (
     SELECT *, number - row_number() OVER (PARTITION BY profile_id, window_index, process_id, device_id ORDER BY number) AS stretch
     FROM used

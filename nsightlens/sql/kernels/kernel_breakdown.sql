@@ -39,33 +39,33 @@ WITH work AS (
     SELECT run, tool, profile_id, process_id, name, duration_ns,
         CASE WHEN communication_pattern IS NULL AND collective IS NOT NULL THEN 'communication' ELSE 'memory' END
     FROM memory_ops WHERE tool <> 'ncu' AND duration_ns >= 0
-), totals AS (
-    SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns
+), named AS (
+    -- whole numbers: the deviation is the same whatever the order; of squares beyond 19 hours it is unknown
+    SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns, count(*) AS instances,
+        sum(CASE WHEN duration_ns < 1::BIGINT << 46 THEN duration_ns::HUGEINT * duration_ns END) AS squares,
+        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
     FROM work
-    GROUP BY ALL
+    GROUP BY run, tool, profile_id, process_id, kernel_type, name
 ), ordered AS (
     SELECT *, row_number() OVER (PARTITION BY profile_id, process_id, kernel_type ORDER BY total_ns DESC, name) AS place
-    FROM totals
-), placed AS (
-    SELECT w.*, t.place AS place,
-        CASE WHEN how_many IS NULL OR t.place <= how_many THEN t.place END AS position,
-        CASE WHEN how_many IS NULL OR t.place <= how_many THEN w.name END AS listed
-    FROM work AS w
-    JOIN ordered AS t ON w.profile_id IS NOT DISTINCT FROM t.profile_id AND w.process_id IS NOT DISTINCT FROM t.process_id
-        AND w.kernel_type = t.kernel_type AND w.name IS NOT DISTINCT FROM t.name
+    FROM named
 ), grouped AS (
-    SELECT run, tool, profile_id, process_id, kernel_type, position, listed AS name, TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
-        count(*) AS instances, avg(duration_ns) AS mean, stddev_samp(duration_ns ORDER BY duration_ns) AS stddev_ns, min(duration_ns) AS min_ns,
-        max(duration_ns) AS max_ns, count(DISTINCT place) AS names
-    FROM placed
-    GROUP BY ALL
+    SELECT run, tool, profile_id, process_id, kernel_type, position, CASE WHEN position IS NOT NULL THEN name END AS listed,
+        TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns, TRY_CAST(sum(instances) AS BIGINT) AS instances,
+        sum(total_ns) / sum(instances) AS mean, sum(squares) AS squares, min(min_ns) AS min_ns, max(max_ns) AS max_ns, count(*) AS names
+    FROM (SELECT *, CASE WHEN how_many IS NULL OR place <= how_many THEN place END AS position FROM ordered)
+    GROUP BY run, tool, profile_id, process_id, kernel_type, position, listed
+), deviating AS (
+    SELECT *, CASE WHEN max_ns < 1::BIGINT << 46 AND instances > 1 AND instances * squares::DOUBLE < 1.7e38
+        THEN sqrt((instances * squares - total_ns::HUGEINT * total_ns)::DOUBLE / instances / (instances - 1)) END AS stddev_ns
+    FROM grouped
 )
 SELECT
     g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position,
     round(100.0 * total_ns / nullif(sum(total_ns) OVER types, 0), 1) AS time_pct,
     total_ns, instances, round(mean, 1) AS avg_ns, stddev_ns, min_ns, max_ns,
-    TRY_CAST(sum(total_ns) OVER types AS BIGINT) AS type_ns, names, g.name
-FROM grouped AS g
+    TRY_CAST(sum(total_ns) OVER types AS BIGINT) AS type_ns, names, g.listed AS name
+FROM deviating AS g
 LEFT JOIN processes AS p ON g.process_id = p.process_id AND g.profile_id = p.profile_id
 WINDOW types AS (PARTITION BY g.profile_id, g.process_id, g.kernel_type)
 ORDER BY g.run, g.tool, p.rank, g.profile_id, g.process_id, g.kernel_type, position NULLS LAST;

@@ -5,7 +5,7 @@
 -- @scope profile
 -- @alias get_cuda_kernel_launch_stats
 -- @needs gpu_work
--- @requires _gpu_work, _stream_work, processes
+-- @requires _gpu_work, api_calls, processes
 -- @assumes The launching call is the one with the same correlation id in the process, and the tool put host and GPU on one clock.
 -- @assumes The tool's overhead is part of every figure: without a profiler, calls are shorter.
 -- @param  long_call_ns   A call longer than this, in ns, is an outlier.
@@ -28,40 +28,41 @@
 -- @column outliers       Long calls; work shorter than its call; long delays.
 -- @column outliers_pct   outliers as a share of launches, to one decimal.
 CREATE MACRO launch_statistics(long_call_ns := 50000, long_delay_ns := 100000) AS TABLE
-WITH callers AS MATERIALIZED (
-    SELECT *, row_number() OVER (ORDER BY run, tool, profile_id, process_id) AS caller
-    FROM (SELECT DISTINCT run, tool, profile_id, process_id FROM _gpu_work)
-), launches AS NOT MATERIALIZED (
+WITH launched AS NOT MATERIALIZED (
     -- a graph launch owns many kernels: it is one launch, as is a copy
-    SELECT c.caller, w.launch_id, max(w.call_end_ns) - max(w.call_start_ns) AS call_ns,
-        TRY_CAST(sum(w.end_ns - w.start_ns) AS BIGINT) AS gpu_ns, greatest(min(w.start_ns) - max(w.call_end_ns), 0) AS delay_ns
-    FROM _stream_work AS w
-    JOIN callers AS c ON c.run = w.run AND c.tool = w.tool AND c.profile_id = w.profile_id
-        AND c.process_id IS NOT DISTINCT FROM w.process_id
-    WHERE w.call_end_ns IS NOT NULL
-    GROUP BY c.caller, w.launch_id
-), quantities AS NOT MATERIALIZED (
-    SELECT caller, unnest([1, 2, 3]) AS place, unnest([call_ns, gpu_ns, delay_ns]) AS value_ns,
-        unnest([call_ns > long_call_ns, gpu_ns < call_ns, delay_ns > long_delay_ns]) AS is_outlier
-    FROM launches
+    SELECT launch_id, min(start_ns) AS start_ns, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS gpu_ns
+    FROM _gpu_work WHERE launch_id IS NOT NULL GROUP BY launch_id
+), launches AS NOT MATERIALIZED (
+    SELECT c.run, c.tool, c.profile_id, c.process_id, c.duration_ns AS call_ns, w.gpu_ns,
+        greatest(w.start_ns - (c.start_ns + c.duration_ns), 0) AS delay_ns
+    FROM launched AS w JOIN api_calls AS c ON c.launch_id = w.launch_id
+    WHERE c.start_ns IS NOT NULL AND c.duration_ns IS NOT NULL
 ), summed AS (
-    SELECT
-        caller, place,
-        count(*) AS launches,
-        round(avg(value_ns), 1) AS avg_ns,
-        stddev_samp(value_ns ORDER BY value_ns) AS stddev_ns,
-        min(value_ns) AS min_ns,
-        quantile_cont(value_ns, [0.25, 0.5, 0.75]) AS quartiles,
-        max(value_ns) AS max_ns,
-        count(*) FILTER (is_outlier) AS outliers
-    FROM quantities
-    GROUP BY caller, place
+    SELECT run, tool, profile_id, process_id, count(*) AS launches,
+        [avg(call_ns), avg(gpu_ns), avg(delay_ns)] AS means,
+        -- whole numbers: the deviation is the same whatever the order; of squares beyond 19 hours it is unknown
+        [count(call_ns), count(gpu_ns), count(delay_ns)] AS known, [sum(call_ns), sum(gpu_ns), sum(delay_ns)] AS totals,
+        [sum(CASE WHEN call_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN call_ns::HUGEINT * call_ns END),
+            sum(CASE WHEN gpu_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN gpu_ns::HUGEINT * gpu_ns END),
+            sum(CASE WHEN delay_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN delay_ns::HUGEINT * delay_ns END)] AS squares,
+        [min(call_ns), min(gpu_ns), min(delay_ns)] AS lowest,
+        [quantile_cont(call_ns, [0.25, 0.5, 0.75]), quantile_cont(gpu_ns, [0.25, 0.5, 0.75]),
+            quantile_cont(delay_ns, [0.25, 0.5, 0.75])] AS quartiles,
+        [max(call_ns), max(gpu_ns), max(delay_ns)] AS highest,
+        [count(*) FILTER (call_ns > long_call_ns), count(*) FILTER (gpu_ns < call_ns), count(*) FILTER (delay_ns > long_delay_ns)] AS outliers
+    FROM launches
+    GROUP BY run, tool, profile_id, process_id
+), placed AS (
+    SELECT *, known[place] AS n, squares[place] AS square_sum, totals[place] AS total_ns, lowest[place] AS min_ns, highest[place] AS max_ns
+    FROM summed CROSS JOIN (SELECT unnest([1, 2, 3]) AS place)
 )
 SELECT
-    c.run, c.tool, p.rank, c.profile_id, c.process_id, ['call_duration', 'gpu_duration', 'launch_delay'][place] AS quantity,
-    launches, avg_ns, stddev_ns, min_ns, quartiles[1] AS p25_ns, quartiles[2] AS median_ns, quartiles[3] AS p75_ns, max_ns,
-    outliers, round(100.0 * outliers / launches, 1) AS outliers_pct
-FROM summed AS s
-JOIN callers AS c USING (caller)
-LEFT JOIN processes AS p ON c.process_id = p.process_id AND c.profile_id = p.profile_id
-ORDER BY c.run, c.tool, p.rank, c.profile_id, c.process_id, quantity;
+    s.run, s.tool, p.rank, s.profile_id, s.process_id, ['call_duration', 'gpu_duration', 'launch_delay'][place] AS quantity,
+    launches, round(means[place], 1) AS avg_ns,
+    CASE WHEN min_ns > -(1::BIGINT << 46) AND max_ns < 1::BIGINT << 46 AND n > 1 AND n * square_sum::DOUBLE < 1.7e38
+        THEN sqrt((n * square_sum - total_ns * total_ns)::DOUBLE / n / (n - 1)) END AS stddev_ns, min_ns,
+    quartiles[place][1] AS p25_ns, quartiles[place][2] AS median_ns, quartiles[place][3] AS p75_ns, max_ns,
+    outliers[place] AS outliers, round(100.0 * outliers[place] / launches, 1) AS outliers_pct
+FROM placed AS s
+LEFT JOIN processes AS p ON s.process_id = p.process_id AND s.profile_id = p.profile_id
+ORDER BY s.run, s.tool, p.rank, s.profile_id, s.process_id, quantity;

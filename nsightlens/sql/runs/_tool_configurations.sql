@@ -31,7 +31,7 @@ WITH ranked AS (
     SELECT run, bool_and(rank IS NOT NULL) AS by_rank FROM kernels GROUP BY run
 ), graph_calls AS (
     SELECT launch_id FROM api_calls WHERE name ILIKE '%graphlaunch%' AND launch_id IS NOT NULL
-), launched AS (
+), launched AS NOT MATERIALIZED (
     SELECT k.* EXCLUDE (rank), CASE WHEN r.by_rank THEN k.rank END AS rank,
         struct_pack(grid_x, grid_y, grid_z, block_x, block_y, block_z) AS configuration,
         graph_node_id IS NOT NULL OR coalesce(launch_id IN (FROM graph_calls), false) AS in_graph,
