@@ -86,7 +86,7 @@ def waiting(trees: Sequence[Tree], exchanges: Exchanges) -> Waiting | None:
 
 def with_awaited(tree: Tree, awaited: Awaited) -> Tree:
     """Return a tree whose sends and receives say for whom they wait while nothing hides it."""
-    mine = np.flatnonzero(awaited.rank == tree.rank) if tree.rank is not None else []
+    mine = np.flatnonzero(awaited.rank == (-1 if tree.rank is None else tree.rank))
     if not len(mine):
         return tree
     start, end = (column[mine] - (tree.origin_ns or 0) for column in (awaited.start, awaited.end))

@@ -26,10 +26,10 @@ class Messages:
     wait: Int
 
 
-def messages(calls: Calls, channel: Int, payload: Int) -> Messages:
+def messages(calls: Calls, channel: Int, payload: Places) -> Messages:
     """Return the messages that could be matched. Of each kind of `calls`: a number for communicator, sender and receiver, -1
     where one is unknown; and the bytes, one number for all that are unknown."""
-    channels = replace(calls, kinds=replace(calls.kinds, token=payload.astype(np.int32)))
+    channels = replace(calls, kinds=replace(calls.kinds, token=payload))
     places = calls.places(channel >= 0)
     ends = []
     for _, mine in split(places, channel[calls.kind[places]]):

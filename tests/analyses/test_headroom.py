@@ -126,8 +126,9 @@ def test_the_gain_is_no_more_than_the_time_on_the_critical_path() -> None:
 
 def test_a_roof_that_is_unknown_in_part_leaves_a_bound() -> None:
     """Nothing is known of how fast the second kernel could be, so that all its time on the path may be won; a third is hidden."""
-    kernels = [{"start_ns": 0, "duration_ns": 50_000}, {"start_ns": 50_000, "duration_ns": 30_000, "op_range_id": None},
-               {"start_ns": 0, "duration_ns": 20_000, "stream": 8, "op_range_id": None}]
+    kernels: list[dict[str, Any]] = [
+        {"start_ns": 0, "duration_ns": 50_000}, {"start_ns": 50_000, "duration_ns": 30_000, "op_range_id": None},
+        {"start_ns": 0, "duration_ns": 20_000, "stream": 8, "op_range_id": None}]
     (row,) = answered(kernels, by="family")
     assert (row["headroom_ns"], row["unknown_roof_ns"]) == (50_000 - ROOF, 50_000)
     assert row["max_gain_ns"] == 80_000 - ROOF

@@ -115,7 +115,8 @@ def test_without_the_other_rank_nothing_is_said(said: dict[str, Any], tmp_path: 
 
 
 def test_ranks_of_no_pipeline_are_called_by_number(tmp_path: Path) -> None:
-    folder = job(tmp_path / "job", [*steady(2, 7, 4)], 2, **{"Process Group Description": "halo exchange"})
+    said: dict[str, Any] = {"Process Group Description": "halo exchange"}
+    folder = job(tmp_path / "job", [*steady(2, 7, 4)], 2, **said)
     with nl.ingest(folder, store=tmp_path / "store", jobs=1) as store:
         assert {row["stage"] for row in store.view("stage_waits").to_pylist()} == {None}
         assert any(row["node"] == "waiting for rank 0" for row in store.view("time_tree").to_pylist())
