@@ -30,12 +30,12 @@
 CREATE MACRO launch_statistics(long_call_ns := 50000, long_delay_ns := 100000) AS TABLE
 WITH launched AS NOT MATERIALIZED (
     -- a graph launch owns many kernels: it is one launch, as is a copy
-    SELECT launch_id, min(start_ns) AS start_ns, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS gpu_ns
-    FROM _gpu_work WHERE launch_id IS NOT NULL GROUP BY launch_id
+    SELECT profile_id, launch_id, min(start_ns) AS start_ns, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS gpu_ns
+    FROM _gpu_work WHERE launch_id IS NOT NULL GROUP BY profile_id, launch_id
 ), launches AS NOT MATERIALIZED (
     SELECT c.run, c.tool, c.profile_id, c.process_id, c.duration_ns AS call_ns, w.gpu_ns,
         greatest(w.start_ns - (c.start_ns + c.duration_ns), 0) AS delay_ns
-    FROM launched AS w JOIN api_calls AS c ON c.launch_id = w.launch_id
+    FROM launched AS w JOIN api_calls AS c ON c.profile_id = w.profile_id AND c.launch_id = w.launch_id
     WHERE c.start_ns IS NOT NULL AND c.duration_ns IS NOT NULL
 ), summed AS (
     SELECT run, tool, profile_id, process_id, count(*) AS launches,
