@@ -11,13 +11,14 @@ SECONDS ?= 600
 STATE ?= fuzz-state
 MUTANTS ?= mutants-state
 CAPTURES ?= 750
+COMPARISONS ?= 700
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= python3.11
 
 # Tests start many processes: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs-site demo test test-slow durations test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view confusion new-view hooks fuzz lint docs notebooks screenshot bench clean
+.PHONY: docs-site demo test test-slow durations test-captures test-long test-workloads test-launchers test-browser test-mutants test-lowest test-view confusion check-rates new-view hooks fuzz lint docs notebooks screenshot bench clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.python:
@@ -90,6 +91,10 @@ test-captures: $(VENV)/.test
 confusion: $(VENV)/.test
 	$(BIN)/python -m tests.diagnosis.confusion --captures $(CAPTURES)
 
+## How often nsightlens check errs and decides, by COMPARISONS simulated for each figure: the table in docs/ci.md.
+check-rates: $(VENV)/.test
+	$(BIN)/python -m tests.gate.rates --comparisons $(COMPARISONS) --write
+
 ## Tests that take long: clusters, notebooks, random jobs, killed ingests, full disks, upgrades, the suite without the roofline,
 ## the wheel in an empty venv.
 test-long: $(VENV)/.test
@@ -159,6 +164,7 @@ docs: $(VENV)/.core
 	$(BIN)/python -m nsightlens.views.tables_page > docs/schema.md
 	$(BIN)/python -m nsightlens.views.registry > docs/views.md
 	$(BIN)/python -m nsightlens.views.stubs > nsightlens/store/asking.pyi
+	cp docs/glossary.md nsightlens/mcp/glossary.md
 
 ## Build the documentation site in site-output/site: docs/, the notebooks, a page per view, a gallery (of the report where chromium is).
 ## A dead link stops it.

@@ -7,6 +7,7 @@
     nl.summary(store)                               the page to read first, also of a capture or folder: nl.summary("runs/base")
     nl.findings(store)                              what to look at, best first
     nl.compare(store, "base", "fused")              what changed from one run to another; ranks=True: the ranks of each
+    nl.check("runs/before", "runs/after")           did it become slower? a verdict on recordings, with its cause
     nl.show(store.view("kernel_summary"))           a table with units, in a notebook or the interpreter; print() it in a script
     nl.plots.step_breakdown(store.view("step_breakdown"))   a chart; help(nl.plots) lists them
     nl.report(store).save("report.html")            one offline HTML page
@@ -23,7 +24,7 @@ help(nl.open) explains one of them; all errors are nl.NsightlensError. Nothing h
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nsightlens import plots, recording
+    from nsightlens.gate.check import Check
     from nsightlens.html_report import Report
     from nsightlens.pages.from_python import Pages
     from nsightlens.pages.shown import Shown
@@ -64,7 +66,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BalanceWarning", "IngestWarning", "InternalError", "NsightlensError", "OldRulesWarning", "Param",
     "ReadError", "SchemaError", "Store", "StoreError", "UnknownFormatError", "UsageError", "View", "ViewError", "__version__",
-    "compare", "findings", "ingest", "open", "plots", "read", "recording", "remove", "report", "show",
+    "check", "compare", "findings", "ingest", "open", "plots", "read", "recording", "remove", "report", "show",
     "summary",
 ]
 
@@ -290,6 +292,28 @@ def compare(
     except UsageError as exc:
         raise UsageError(exc.told(Command.python), subject=exc.subject, value=exc.value, choices=exc.choices,
                          view=exc.view) from None
+
+
+@gated
+def check(
+    base: str | Path | Sequence[str | Path], candidate: str | Path | Sequence[str | Path], *,
+    store: Store | str | Path | None = None, limit: float = 3.0, slow_steps: float = 1.0,
+    max_regression: Mapping[str, float] | None = None, look: int | None = None, force: bool = False,
+) -> Check:
+    """Return whether the candidate became slower than the base, as `nsightlens check` does: .verdict, .exit_code, .sentences.
+
+    base, candidate: runs of the store, or stores, captures and folders of them; one or several. store: as for `open`.
+    limit: accepted growth of the step time, in percent; slow_steps: of the share of slow steps, in points; max_regression: of
+    more items, {"gemm": 5}; look: 1, 2, … where recordings are added until it is decided; force: judge what is not comparable.
+    The result is a dict of the tables questions, recordings, kernels, tree and verdict. Raises UsageError for what there is not.
+    """
+    from nsightlens.gate.check import Asked
+    from nsightlens.gate.places import checked, read_quietly
+    from nsightlens.store.store import Store, locate
+
+    sides = [[str(name) for name in ([side] if isinstance(side, (str, PurePath)) else side)] for side in (base, candidate)]
+    there = store if store is None or isinstance(store, Store) else locate(store)
+    return checked(sides[0], sides[1], there, None, Asked(limit, slow_steps, max_regression or {}, look, force), read_quietly)
 
 
 @gated

@@ -530,7 +530,7 @@ MPI_CALLS = Table(
 
 RANGES = Table(
     "ranges",
-    "One row per CPU-side span: operator, annotation, NVTX range, module, step.",
+    "One row per CPU-side span: operator, annotation, NVTX range, module, step, directive of OpenACC or OpenMP.",
     (
         _c("range_id", INT64, "ingest", "Identity of the row."),
         _c("parent_id", INT64, "attribution", "Innermost enclosing range of the same thread."),
@@ -546,8 +546,8 @@ RANGES = Table(
         _c("stream", INT64, "reader", "Stream, for annotations that the tool drew on the GPU track."),
         _c("start_ns", INT64, "reader", "Start, relative to profiles.origin_epoch_ns.", "ns"),
         _c("duration_ns", INT64, "reader", "End minus start; NULL for marks and for ranges never closed.", "ns"),
-        _c("kind", TEXT, "reader", "operator, annotation, gpu_annotation, step, module, nvtx_push_pop, nvtx_start_end "
-           "or nvtx_mark."),
+        _c("kind", TEXT, "reader", "operator, annotation, gpu_annotation, step, module, nvtx_push_pop, nvtx_start_end, "
+           "nvtx_mark, openacc or openmp."),
         _c("name", TEXT, "reader", "Name as recorded; without what PyTorch's emit_nvtx writes behind it."),
         _c("domain", TEXT, "reader", "NVTX domain; NULL for the default domain."),
         _c("step", INT64, "reader", "Step number, for kind step."),
@@ -636,7 +636,7 @@ CALL_STACKS = Table(
 
 ALLOCATIONS = Table(
     "allocations",
-    "One row per allocation or release that the PyTorch profiler recorded ([memory] events).",
+    "One row per allocation or release that the PyTorch profiler recorded ([memory] events), or nsys at CUDA itself.",
     (
         _c("allocation_id", INT64, "ingest", "Identity of the row."),
         *_WHERE_FROM,

@@ -117,6 +117,8 @@ def calls(world: World) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "findings": (nl.findings, {"store": store, "only_run": RUN}),
         "compare": (nl.compare, {"store": store, "base": RUN, "other": "other"}),
         "compare ranks": (nl.compare, {"store": store, "ranks": True}),
+        "check": (nl.check, {"base": RUN, "candidate": "other", "store": store, "limit": 5.0, "slow_steps": 2.0,
+                             "max_regression": {"memory_peak": 5.0}, "look": 1, "force": True}),
         "report": (nl.report, {"store": store}),
         "save": (nl.report(store).save, {"path": "report.html"}),
         "show": (nl.show, {"table": table}),
@@ -289,7 +291,7 @@ def test_every_public_call_passes_the_gate() -> None:
     functions = [getattr(nl, name) for name in nl.__all__ if inspect.isfunction(getattr(nl, name))]
     kinds = [kind for kind in Store.__mro__ if kind.__module__.startswith("nsightlens.store")]
     methods = [value for kind in kinds for name, value in vars(kind).items()
-               if inspect.isfunction(value) and not name.startswith("_") and name != "confirm_open"]
+               if inspect.isfunction(value) and not name.startswith("_") and name not in ("confirm_open", "interrupt")]
     drawing = [*plots.PLOTS.values(), plots.save]
     assert len(functions) > 7 and len(methods) > 9
     assert [call.__qualname__ for call in (*functions, *methods, *drawing) if not hasattr(call, "__wrapped__")] == []

@@ -57,10 +57,13 @@ nsl_is_random() {
   [[ $1 == *[0-9]* && ( $1 =~ $long || ( $1 == *[a-z]* && $1 == *[A-Z]* && $1 =~ $mixed ) ) ]]
 }
 
-# Sets nsl_takes to the options by which the program $1 takes a password; leaves it for any other word.
+# Sets nsl_takes to the options by which the program $1 takes a password, or the word that one follows; leaves it for any other word.
 nsl_password_options() {
   case $1 in
-    mysql | mysqldump | mysqladmin | mariadb | sshpass | login) nsl_takes=' -p ' ;;
+    login) [[ $nsl_takes == ' login ' ]] || nsl_takes=' -p ' ;;
+    mysql | mysqldump | mysqladmin | mysqlimport | mysqlshow | mariadb | mongo | mongosh | mongodump | mongorestore | sshpass | twine) nsl_takes=' -p ' ;;
+    ldapsearch | ldapadd | ldapmodify) nsl_takes=' -w ' ;;
+    wandb | vault) nsl_takes=' login ' ;;
     redis-cli) nsl_takes=' -a ' ;;
     curl) nsl_takes=' -u -U -b --user --proxy-user ' ;;
   esac
@@ -74,7 +77,7 @@ nsl_drop_flags() {
 
 # Sets nsl_text to $1 without the secrets in it. $2: not empty for a word of a command, where NAME=VALUE goes to its end.
 nsl_redact_text() {
-  local LC_ALL=C low visible triggers='secret|pass|credential|key|auth|token|cookie|bearer|sig|pw|jwt|otp|sess(ion)?id|curl|login|redis-cli|mysql|mariadb'
+  local LC_ALL=C low visible triggers='secret|pass|credential|key|auth|token|cookie|bearer|sig|pw|jwt|otp|sess(ion)?id|curl|login|redis-cli|mysql|mariadb|mongo|ldap|twine|wandb|vault'
   nsl_make_plain "$1"
   visible=$nsl_text low=${nsl_text,,}
   [[ ! $low =~ $triggers && -z ${nsl_takes// /} ]] || nsl_redact_named "${2:+$'\1'}"
@@ -138,10 +141,24 @@ nsl_finds_password() {
     rest=${shown:2}$rest shown=${name:0:2}   # mysql -pPASSWORD
     name=$shown
     if [[ $opening == $'\1' ]]; then nsl_value=$rest; return; fi
+  elif [[ $nsl_takes == ' login ' && $name == login ]]; then
+    nsl_finds_word
+    return
   elif [[ -z $nsl_takes || $nsl_takes != *" $name "* || $rest == -* || $shown == "$name" ]]; then
     return 1
   fi
   nsl_find_value && [[ $name != -b || $nsl_value == *=* ]]
+}
+
+# Whether a word that looks random follows the one that was found, behind options: then these are shown, and nsl_value is that.
+nsl_finds_word() {
+  local word='^(((-|https?:)[^[:space:]]*[[:space:]]+)*)([^[:space:];&|"'\'']+)'
+  if [[ ! $rest =~ $word ]] || ! nsl_is_random "${BASH_REMATCH[4]}"; then
+    [[ -z $rest ]] || nsl_takes=   # that of another program is none of these
+    return 1
+  fi
+  [[ $rest =~ $word ]]
+  shown+=${BASH_REMATCH[1]} rest=${rest:${#BASH_REMATCH[1]}} nsl_value=${BASH_REMATCH[4]}
 }
 
 # Whether a secret is assigned to the name that was found: then nsl_value is that.
@@ -231,6 +248,8 @@ nsl_word_is_secret() {
   nsl_drop_flags "$last"
   if [[ $word != -* && $nsl_takes == *" $nsl_short "* && -n $last ]] && [[ $nsl_short != -b || $word == *=* ]]; then
     nsl_takes=${nsl_takes/" $nsl_short "/ }
+  elif [[ $nsl_takes == ' login ' && $word != -* && $word != http* && $before =~ ${end}login$end((-|https?:)[^$end]*$end)*$ ]]; then
+    nsl_takes=
   elif [[ $before =~ [^A-Za-z0-9_.+-]([Bb]earer)$end$ ]]; then
     last=${BASH_REMATCH[1]}
     nsl_hides bearer "$word" "${last#Bearer}"

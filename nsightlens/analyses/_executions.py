@@ -206,7 +206,7 @@ def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, k
 
 
 def _channels(kinds: pa.Table, names: _Names, rank: Int, group: Int) -> Int:
-    """Return a number for communicator, sender and receiver of each kind; -1 where it is no send or receive, or one is unknown."""
+    """Return a number for communicator, sender and receiver of each kind; -1 where one is unknown, or it is neither."""
     peer = integers(kinds["peer_rank"])
     sender, receiver = np.where(names.receives, peer, rank), np.where(names.receives, rank, peer)
     return np.where(names.two_ranks & (group >= 0) & (peer != MISSING) & (peer != rank), numbered(group, sender, receiver), -1)

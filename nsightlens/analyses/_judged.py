@@ -55,8 +55,9 @@ def _awaited(ask: Ask, run: str, tool: str) -> Awaited:
         kernels += [name or "" for name in names]
         whom += [f"rank {peer}" if stage is None else f"stage {stage}"
                  for peer, stage in zip(found.peer.tolist(), found.stages(found.peer), strict=True)]
-        for column, values in zip((rank, start, length), (found.rank, execution.calls.start[found.place], found.wait), strict=True):
-            column.append(values)
+        rank.append(found.rank)
+        start.append(execution.calls.start[found.place])
+        length.append(found.wait)
     ranks, starts, lengths = (np.concatenate(column) for column in (rank, start, length))
     order = np.lexsort((starts, ranks))
     return Awaited(ranks[order], starts[order], (starts + lengths)[order], [kernels[place] for place in order.tolist()],

@@ -1,7 +1,7 @@
 """Which communication kernels of each rank could be matched with those of other ranks, and which ranks take no part and why.
 
-Unmatched kernels count as communication everywhere, but do not show which rank waited for which: sends
-and receives that name no other rank and do not end together on all ranks, calls whose counterparts were not captured or whose order is uncertain. The
+Unmatched kernels count as communication everywhere, but do not show which rank waited for which: sends and receives that name
+no other rank and do not end together on all ranks, calls whose counterparts were not captured or whose order is uncertain. The
 row with rank NULL holds the kernels of processes of unknown rank.
 @scope run
 @topic ranks

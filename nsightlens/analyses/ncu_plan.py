@@ -59,8 +59,8 @@ PASSES = {"minimal": 12, "basic": 10, "roofline": 16, "detailed": 30, "full": 42
 _PASS_S = 0.025
 _SLOWER = 2.0
 _START_S = 30.0
-_LEFT_OUT = (r"^(nccl|nvshmem|multimem_|cross_device_reduce|one_shot_all|two_shot_all|oneShotAll|twoShotAll|userbuffers_|wait_signal"
-             r"|allreduce|all_reduce|allgather|all_gather|alltoall|all_to_all|reducescatter|reduce_scatter)")
+_LEFT_OUT = (r"^(nccl|nvshmem|multimem_|cross_device_reduce|one_shot_all|two_shot_all|oneShotAll|twoShotAll|userbuffers_"
+             r"|wait_signal|allreduce|all_reduce|allgather|all_gather|alltoall|all_to_all|reducescatter|reduce_scatter)")
 """Base names of collectives that the wrapper leaves out of a start without a filter."""
 
 _PROCESSES = """

@@ -31,6 +31,7 @@ COMMANDS = {
     "views": "List the views, or describe one",
     "help": "Explain a command, a view or a topic",
     "compare": "Compare the ranks of a run, or two runs",
+    "check": "Did it become slower? A verdict and an exit code",
     "roofline": "Kernels against the roofs of the GPU",
     "plan-ncu": "Choose launches for ncu, and print its commands",
     "wrappers": "Write the capture scripts and job templates",
@@ -44,6 +45,7 @@ COMMANDS = {
     "cache": "Show or clear the user's cache",
     "export": "Timeline for Perfetto, or a flame graph",
     "plot": "Draw a view: plot VIEW --output FILE.png",
+    "mcp": "Serve the store to an assistant",
     "hta": "Open traces in Holistic Trace Analysis",
     "open": "Fetch the catalog of a remote store",
     "reconcile": "Check that the parts of a table sum to its total",
@@ -153,8 +155,10 @@ def main() -> None:
     committed = _commits()
     try:
         with interruptible(received):
-            root.main(prog_name="nsightlens", standalone_mode=False)
+            code = root.main(prog_name="nsightlens", standalone_mode=False)
         sys.stdout.flush()
+        if isinstance(code, int):  # what a command ended with by context.exit()
+            sys.exit(code)
     except click.exceptions.Exit as exc:
         sys.exit(exc.exit_code)
     except click.ClickException as exc:

@@ -36,7 +36,7 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
     if store:
         raise UsageError("give captures or --store, not both: captures are read without a store")
     folder = _folder(stack)
-    _read(captures, folder)
+    read(captures, folder)
     return stack.enter_context(nl.open(folder, views=views))
 
 
@@ -68,7 +68,7 @@ def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, st
     folder = _folder(stack)
     for name, label in zip(names, labels, strict=True):
         if not is_store(Path(name)):
-            _read([Path(name)], folder, label)
+            read([Path(name)], folder, label)
     captures = stack.enter_context(nl.open(folder, views=views)) if folder.exists() else None
     return [_place(name, label, captures, views, stack) for name, label in zip(names, labels, strict=True)], False
 
@@ -121,7 +121,7 @@ def _folder(stack: ExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nsightlens-"))) / "store"
 
 
-def _read(captures: Sequence[Path], store: Path, run: str | None = None) -> None:
+def read(captures: Sequence[Path], store: Path, run: str | None = None) -> None:
     """Read captures into a store, as one run where it has a name. Raises NsightlensError where none was read."""
     from nsightlens.cli.ingest import NO_CAPTURES, refusals, say
     from nsightlens.pipeline.ingest import ingest

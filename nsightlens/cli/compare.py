@@ -65,6 +65,7 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     import nsightlens as nl
     from nsightlens.pages import ranks_page
     from nsightlens.pages.behind import Noting, composed
+    from nsightlens.pages.envelope import About, window_of
     from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
 
@@ -84,7 +85,7 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
         if form or output:
             emit_page(lambda: ranks_page.verdicts_first(whole.tables),
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
-                      form, output, wide=wide)
+                      form, output, wide=wide, about=lambda _: About(window=window_of(asked)))
             return
         echo("\n".join(Renderer(of_store).drawn(ranks_page.sections(there))), styled=True)
         say("")
@@ -128,6 +129,7 @@ def runs(
     """
     from nsightlens.cli.captures import opened_runs
     from nsightlens.pages import runs_page
+    from nsightlens.pages.envelope import About
     from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
     from nsightlens.store.comparison import of_places
@@ -149,7 +151,8 @@ def runs(
             _draw(places, output, by, tool, judging)
             output = None  # the page goes to standard output all the same
         if form or output:
-            emit_page(behind, lambda: behind()["differences" if by else "tree"], form, output, wide=wide)
+            emit_page(behind, lambda: behind()["differences" if by else "tree"], form, output, wide=wide, about=lambda _: About(
+                window={"run": list(behind().runs)}, certainty=behind().certainty or None, notes=lambda: behind().first))
             return
         compared = behind()
         if not runs:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from nsightlens import __version__
 from nsightlens.cli.messages import remember_store
@@ -23,17 +21,17 @@ from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.pages.arrow import as_text, rows_of
 from nsightlens.pages.tables import ROWS, Style, output_width
 from nsightlens.terminal.colour import wanted
+from nsightlens.terminal.command import Argument, Command
 from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from nsightlens.pages.envelope import About
     from nsightlens.terminal.text import Text
 
 FORMATS = ("table", "csv", "json", "parquet")
 PICTURES = (".png", ".svg", ".pdf")
-FORMAT_VERSION = 1
-"""Of JSON and Parquet, in which it stands: raised where a key, or what is below it, gets another name, place or meaning."""
 _MOST = 100_000
 """Rows of a table that is written for people into a pipe or a file."""
 _T = TypeVar("_T", bound=Callable[..., Any])
@@ -87,41 +85,71 @@ def output_options(function: _T) -> _T:
 
 def emit(
     table: pa.Table, form: str | None, output: Path | None, *, wide: bool = False, units: bool = False, first: Sequence[str] = (),
-    texts: Mapping[str, Text] = MappingProxyType({}),
+    texts: Mapping[str, Text] = MappingProxyType({}), about: About | None = None,
 ) -> None:
     """Write the table to standard output or `output`. Raises NsightlensError where the file cannot be written.
 
-    wide, units, first, texts: how a table for people looks (tables.Style).
+    wide, units, first, texts: how a table for people looks (tables.Style). about: what JSON says beside the rows.
     """
-    emit_batches(iter([table]), form, output, wide=wide, units=units, first=first, texts=texts)
+    emit_batches(iter([table]), form, output, wide=wide, units=units, first=first, texts=texts, about=about)
 
 
 def emit_batches(
     tables: Iterator[pa.Table], form: str | None, output: Path | None, *, wide: bool = False, units: bool = False,
     first: Sequence[str] = (), sums: Sequence[tuple[str, Sequence[str]]] = (), kernels: Sequence[str] = (),
-    notes: Callable[[], Sequence[str]] = tuple, texts: Mapping[str, Text] = MappingProxyType({}),
+    texts: Mapping[str, Text] = MappingProxyType({}), about: About | None = None,
 ) -> int:
     """Write tables of one schema, one at least, one below the other; return their rows. Raises as `emit`.
 
-    CSV, JSON and Parquet are written as the tables come; a table for people needs them all, and has notes below it, which are
-    asked for when all tables have come.
+    CSV, JSON and Parquet are written as the tables come; a table for people needs them all, and has the notes of `about` below
+    it, which are asked for when all tables have come.
     """
+    from nsightlens.pages import envelope
+
     form = form or format_of(output)
     began = next(tables)  # what is wrong with the question shows here, before a file is touched
     counted = _Counted(chain([began], tables))
+    about, command = _at_work(about)
     if form == "parquet":
-        _parquet(began.schema, counted, output)
+        _parquet(began.schema, counted, output, about)
     else:
         rows = ROWS if output is None and sys.stdout.isatty() else _MOST
         colour = form == "table" and output is None and wanted(sys.stdout)
         style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums, kernels=kernels,
                       texts=texts)
-        written = {"table": _text(counted, style, notes), "csv": _csv(counted), "json": _json(counted)}[form]
+        written = {"table": _text(counted, style, about.notes), "csv": _csv(counted),
+                   "json": envelope.of_rows(about, command, counted)}[form]
         if form == "table" and output is None:
             print_paged("".join(written), styled=colour)
         else:
             write(written, output)
     return counted.rows
+
+
+def _at_work(about: About | None) -> tuple[About, Command]:
+    """Return what an answer says of itself, and the command that repeats it: the one at work, without its --output."""
+    from nsightlens.pages.envelope import About
+
+    context = click.get_current_context()
+    said, names, at = about or About(), [str(context.info_name)], context
+    while (parent := at.parent) is not None and parent.parent is not None:
+        names, at = [str(parent.info_name), *names], parent
+    words: list[Argument] = []
+    for param in context.command.params:
+        given = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+        if given and param.expose_value and param.name != "output":
+            words += _words(param, context.params[str(param.name)])
+    return replace(said, schema=said.schema or "-".join(names), program=__version__), Command(" ".join(names), tuple(words))
+
+
+def _words(param: click.Parameter, value: Any) -> list[Argument]:
+    """Return the arguments that give a parameter its value."""
+    values = value if isinstance(value, tuple) and (param.multiple or param.nargs == -1) else [value]
+    if isinstance(param, click.Argument):
+        return [one if isinstance(one, PurePath) else str(one) for one in values]
+    if isinstance(param, click.Option) and param.is_flag:
+        return [(param.opts[-1],)]
+    return [(param.opts[-1], one if isinstance(one, PurePath) else str(one)) for one in values]
 
 
 class _Counted:
@@ -147,23 +175,21 @@ def _text(tables: _Counted, style: Style, notes: Callable[[], Sequence[str]]) ->
 
 def emit_page(
     tables: Callable[[], Mapping[str, pa.Table]], main: Callable[[], pa.Table], form: str | None, output: Path | None, *,
-    wide: bool = False,
+    wide: bool = False, about: Callable[[Mapping[str, pa.Table]], About] | None = None,
 ) -> None:
     """Write what is behind a page: as JSON all its tables, lists of rows under "tables", else the one that is its main.
 
-    Only what is written is computed. Raises as `emit`.
+    Only what is written is computed. about: what JSON says beside its tables. Raises as `emit`.
     """
     form = form or format_of(output)
     if form != "json":
         emit(main(), form, output, wide=wide)
         return
-    content = {**_versions(), "tables": {name: _records(table) for name, table in tables().items()}}
-    write([json.dumps(content, indent=1, ensure_ascii=False, default=_plain) + "\n"], output)
+    from nsightlens.pages import envelope
 
-
-def _versions() -> dict[str, object]:
-    """Return what every JSON begins with."""
-    return {"nsightlens": __version__, "format_version": FORMAT_VERSION}
+    behind = tables()
+    said, command = _at_work(about and about(behind))
+    write([envelope.of_tables(said, command, behind)], output)
 
 
 def write(texts: Iterable[str], output: Path | None) -> None:
@@ -190,13 +216,15 @@ def format_of(output: Path | None) -> str:
     return ending[1:]
 
 
-def _parquet(schema: pa.Schema, tables: Iterable[pa.Table], output: Path | None) -> None:
+def _parquet(schema: pa.Schema, tables: Iterable[pa.Table], output: Path | None, about: About) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from nsightlens.pages import envelope
+
     if output is None and sys.stdout.isatty():
         raise UsageError("Parquet is binary: give --output FILE.parquet, or send standard output to a file")
-    versions = {name: str(version) for name, version in _versions().items()}
+    versions = {name: str(version) for name, version in envelope.versions(about).items()}
     schema = schema.with_metadata({**(schema.metadata or {}), **versions})
     try:
         with pq.ParquetWriter(output or sys.stdout.buffer, schema) as writer:
@@ -211,6 +239,9 @@ def _parquet(schema: pa.Schema, tables: Iterable[pa.Table], output: Path | None)
 def _csv(tables: Iterable[pa.Table]) -> Iterator[str]:
     import csv
     import io
+    import json
+
+    from nsightlens.pages.envelope import plain
 
     for number, table in enumerate(tables):
         text = io.StringIO()
@@ -218,31 +249,5 @@ def _csv(tables: Iterable[pa.Table]) -> Iterator[str]:
         if number == 0:
             writer.writerow(table.column_names)
         for row in rows_of(table):
-            writer.writerow([json.dumps(value, default=_plain) if isinstance(value, (dict, list)) else value for value in row])
+            writer.writerow([json.dumps(value, default=plain) if isinstance(value, (dict, list)) else value for value in row])
         yield text.getvalue()
-
-
-def _json(tables: Iterable[pa.Table]) -> Iterator[str]:
-    """Yield the text of one object with all rows in a list under "rows"."""
-    yield f"{json.dumps(_versions(), indent=1)[:-2]},\n \"rows\": ["
-    before = ""
-    for table in tables:
-        for row in _records(table):
-            text = json.dumps(row, indent=1, ensure_ascii=False, default=_plain).replace("\n", "\n  ")  # no other end of a line
-            yield f"{before}\n  {text}"
-            before = ","
-    yield "\n ]\n}\n" if before else "]\n}\n"
-
-
-def _records(table: pa.Table) -> list[dict[str, object]]:
-    if len(set(table.column_names)) < table.num_columns:
-        raise UsageError("two columns have the same name, and JSON would lose one: rename them with AS, or use --format csv")
-    return [dict(zip(table.column_names, map(_jsonable, row), strict=True)) for row in rows_of(table)]
-
-
-def _plain(value: object) -> object:
-    return float(value) if isinstance(value, Decimal) else str(value)
-
-
-def _jsonable(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -109,6 +109,7 @@ def command(
     import nsightlens as nl
     from nsightlens.cli.captures import opened as opened_store
     from nsightlens.op_cost.roofline_given import figures, quantities
+    from nsightlens.pages.envelope import About, window_of
 
     if regex and not kernels:
         raise UsageError("--regex needs --kernel EXPRESSION")
@@ -123,7 +124,7 @@ def command(
         opened = opened_store(captures, store, views, stack)
         wanted = chosen(filters)
         view, more = ("roofline", {}) if time == "ncu" else ("true_roofline", of_time | {"time": time})
-        filtered = parameters_of(view, opened.views, wanted)
+        filtered, about = parameters_of(view, opened.views, wanted), About(window=window_of(wanted))
         confirm(opened, wanted)
         meant = choice(kernels, known_names(opened, time) if kernels and not regex else (), regex=regex)
         for note in meant.notes:
@@ -143,7 +144,8 @@ def command(
         hint = timed_elsewhere(opened, table) if time == "ncu" else None
     points_of = summary(table, roofs)
     by = order(sort, points_of.column_names, "the table")
-    emit(ordered(points_of, by), form, None, wide=wide, first=_first(points_of, [name for name, _ in by]))
+    emit(ordered(points_of, by), form, None, wide=wide, first=_first(points_of, [name for name, _ in by]),
+         about=about)
     report_problems(table)
     report_roofs(table, roofs)
     report_missing_roofs(table, gpu)
@@ -151,7 +153,7 @@ def command(
     if hint is not None:
         say(hint)
     if points is not None:
-        emit(table, None, points)
+        emit(table, None, points, about=about)
     if output is not None:
         if not any(table["plottable"].to_pylist()):
             raise NsightlensError(f"{output} is not drawn: no kernel can be plotted, for the reasons above")

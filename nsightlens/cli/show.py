@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ def command(
     from nsightlens.pipeline.memory import spare_pandas
 
     spare_pandas()
-    from nsightlens.cli.why_empty import why_empty
+    from nsightlens.pages.envelope import About, window_of
+    from nsightlens.pages.why_empty import why_empty
     from nsightlens.schema import TABLES
     from nsightlens.views import registry
 
@@ -93,12 +95,17 @@ def command(
         shown = _First(arranged(tables, names, by), limit)
         first = () if columns else tuple(dict.fromkeys([*found.first[:1], *(name for name, _ in by), *found.first]))
         sums = () if columns else found.whole_sums
-        rows = emit_batches(iter(shown), form, output, wide=wide, units=not exact, first=first, sums=sums, kernels=found.kernels,
-                            notes=lambda: [*filter(None, [shown.said]),
-                                           *(found.notes(len(shown.ranks)) if shown.any_rows else ())])
-        if not rows and limit != 0:
-            for line in why_empty(opened, found, asked):
-                say(line)
+
+        @cache
+        def missing() -> list[str]:
+            return [] if shown.any_rows or limit == 0 else why_empty(opened, found, asked)
+
+        about = About(window=window_of(asked), not_recorded=missing, notes=lambda: [
+            *filter(None, [shown.said]), *(found.notes(len(shown.ranks)) if shown.any_rows else ())])
+        emit_batches(iter(shown), form, output, wide=wide, units=not exact, first=first, sums=sums, kernels=found.kernels,
+                     about=about)
+        for line in missing():
+            say(line)
 
 
 def _instead_of_kernel(kernel: str, view: str, columns: list[str]) -> UsageError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from nsightlens.cli.output import emit_page, output_options, store_option, views
 from nsightlens.cli.progress import steps
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
-from nsightlens.terminal.text import joined
+from nsightlens.terminal.text import joined, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +57,9 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     """
     from nsightlens.cli.captures import opened as opened_store
     from nsightlens.pages.behind import Noting, composed
+    from nsightlens.pages.envelope import About, judged_windows, window_of
     from nsightlens.pages.page import Renderer
+    from nsightlens.pages.section import texts_absent
     from nsightlens.pages.sections import ordered
     from nsightlens.pages.summary import MOST, pages_drawn
     from nsightlens.pipeline.memory import spare_pandas
@@ -75,13 +78,19 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
             with steps("summing up") as begin:
                 return composed([replace(whole, run=run) for run in (runs if is_data else runs[:MOST])], ordered, begin)
 
-        def tables() -> Mapping[str, pa.Table]:
-            parts()
-            return whole.tables
-
         if is_data:
+            absent: list[str] = []
+
+            def tables() -> Mapping[str, pa.Table]:
+                absent.extend(map(written, chain.from_iterable(map(texts_absent, parts()))))
+                return whole.tables
+
+            def about(behind: Mapping[str, pa.Table]) -> About:
+                window = {**window_of(asked), "judged": judged_windows(behind["time_tree"])}
+                return About(window=window, not_recorded=lambda: absent)
+
             emit_page(tables, lambda: opened.view("verdict", **parameters_of("verdict", opened.views, asked)), form, output,
-                      wide=wide)
+                      wide=wide, about=about)
             return
         echo(pages_drawn(Renderer(of_store), parts(), runs, "--run NAME"), styled=True)
         say(_more(captures, set(overview["tool"].to_pylist())))

@@ -16,6 +16,7 @@ from nsightlens.pages.tables import output_width
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import printable
 from nsightlens.views.figures import counted
+from nsightlens.views.start import START
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,16 +31,6 @@ _SCOPES = {
 _OWN = "Views of your own"
 _MOST = 10
 """Views that a search prints."""
-
-START = (
-    "verdict", "time_tree", "findings", "step_breakdown", "busy_time", "idle_causes", "top_kernels", "operator_summary",
-    "module_summary", "exposed_communication", "straggler", "communicator_summary", "memory_op_summary", "memory_peak",
-    "cuda_api_summary", "mpi_call_summary", "nvtx_summary", "speed_of_light", "tree_difference", "tool_agreement",
-    "profile_overview", "diagnostic_summary",
-    "roofline",
-    "headroom",
-)
-"""The views to learn first."""
 
 
 @click.command("views")
@@ -66,6 +57,7 @@ def command(
     nsightlens views get_idle_time_breakdown
     nsightlens views --views my_views/
     """
+    from nsightlens.pages.envelope import About
     from nsightlens.views import folder, registry, search
 
     found = dict(sorted({**registry.known(), **registry.public(folder.load(folder.locate(views)))}.items()))
@@ -74,7 +66,8 @@ def command(
     if words and not matching:
         one, _ = registry.named(question, found)
         if form or output:
-            emit_page(lambda: _tables(one), lambda: _tables(one)["columns"], form, output, wide=wide)
+            emit_page(lambda: _tables(one), lambda: _tables(one)["columns"], form, output, wide=wide,
+                      about=lambda _: About("view"))
         else:
             _page(one, store)
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nsightlens.diagnosis.difference import Property, in_common, property_of
 from nsightlens.diagnosis.recorded import Ask
 from nsightlens.names.kernel_names import family, labels
-from nsightlens.views.figures import duration, share
+from nsightlens.views.figures import duration, figure_and_unit, share
 
 _CONFIGURATIONS = """
 SELECT c.kernel_key, c.name, concat(c.grid_x, 'x', c.grid_y, 'x', c.grid_z, ' of ', c.block_x, 'x', c.block_y, 'x', c.block_z) AS
@@ -21,13 +21,15 @@ _MOST, _NAME, _OF_LARGEST_PCT = 2, 40, 15
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A kernel in one launch configuration, as ncu measured it. ns: of a mean launch, None unknown; limit: '' unknown."""
+    """A kernel in one launch configuration, as ncu measured it. ns: of a mean launch, None unknown; limit: what limits it, with a
+    figure; '' unknown."""
 
     key: str
     name: str
     configuration: str
     launches: int
     ns: float | None
+    limited_by: str
     limit: str
 
 
@@ -57,7 +59,7 @@ def counted(ask: Ask, run: str) -> list[Counted]:
     rows = ask(_CONFIGURATIONS, [run]).to_pylist()
     return [Counted(row["kernel_key"], row["name"], row["configuration"], row["launches"],
                     None if row["ns"] is None else row["ns"] / row["launches"],
-                    _limit(row["limited_by"], row["unit"], row["unit_pct"]))
+                    row["limited_by"] or "", _limit(row["limited_by"], row["unit"], row["unit_pct"]))
             for row in rows]
 
 
@@ -128,9 +130,9 @@ def _pct(before: float, after: float) -> str:
 
 def after_before(after: float, before: float) -> str:
     """Return two times, the later one first: '0.600 instead of 113.7 ms'."""
-    texts = [duration(ns) if ns else "none" for ns in (after, before)]
-    number, _, unit = texts[0].partition(" ")
-    return f"{number if unit == texts[1].partition(' ')[2] else texts[0]} instead of {texts[1]}"
+    (figure, unit), (figure_before, unit_before) = (figure_and_unit(ns) if ns else ("none", "") for ns in (after, before))
+    shown = figure if unit in ("", unit_before) else f"{figure} {unit}"
+    return f"{shown} instead of {figure_before}{' ' if unit_before else ''}{unit_before}"
 
 
 def _part(pair: Pair, names: Mapping[str, str]) -> str:
@@ -142,6 +144,6 @@ def _part(pair: Pair, names: Mapping[str, str]) -> str:
 
 def _limits(pair: Pair) -> str:
     before, after = (side.limit if side else "" for side in (pair.base, pair.other))
-    if not after or not before or after.partition(" (")[0] == before.partition(" (")[0]:
+    if not after or not before or (pair.base and pair.other and pair.base.limited_by == pair.other.limited_by):
         return f", limited by {after or before}" if after or before else ""
     return f", limited by {after} instead of {before}"

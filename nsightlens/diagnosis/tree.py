@@ -142,13 +142,14 @@ def _low_fill(recorded: Recorded, work: Work, judged: Window, sms: int | None) -
 
 def nodes(tree: Tree) -> Iterator[Node]:
     """Yield the rows of a tree: each branch, then its leaves, which sum to it; then what lies before and after the window."""
+    faults = {piece.key: piece.ns for piece in tree.faulting}
     leaves = {"computing": tree.computing, "communication": tree.communication, "copies": tree.copies}
     for branch, ns in tree.lengths.items():
         yield Node((branch,), ns, None)
         if branch == "idle":
             yield from _causes((branch,), tree.idle)
         elif branch in leaves:
-            yield from _pieces((branch,), leaves[branch])
+            yield from _pieces((branch,), leaves[branch], faults if branch == "computing" else {})
     for name, outside in (("start-up", tree.start_up), ("wind-down", tree.wind_down)):
         yield Node((name,), outside.ns, None)
         yield from _causes((name,), outside.leaves)
@@ -168,14 +169,17 @@ def _causes(path: tuple[str, ...], leaves: list[Leaf] | tuple[Leaf, ...]) -> Ite
                 yield Node((*here, "others"), rest, None)
 
 
-def _pieces(path: tuple[str, ...], pieces: list[Piece]) -> Iterator[Node]:
+def _pieces(path: tuple[str, ...], pieces: list[Piece], faults: dict[str, int]) -> Iterator[Node]:
+    """Yield the pieces, below each what part of it waits for other ranks or for page faults. faults: ns by key."""
     for piece in pieces[:_SHOWN]:
         if piece.ns:
             here = (*path, " ".join(filter(None, (piece.key, piece.memory))))
             yield Node(here, piece.ns, piece.count)
-            yield from (Node((*here, f"waiting for {whom}"), ns, None) for whom, ns in piece.awaited)
-            rest = piece.ns - sum(ns for _, ns in piece.awaited)
-            if piece.awaited and rest:
+            parts = [*((f"waiting for {whom}", ns) for whom, ns in piece.awaited),
+                     *([("page faults", faults[piece.key])] if piece.key in faults else [])]
+            yield from (Node((*here, name), ns, None) for name, ns in parts)
+            rest = piece.ns - sum(ns for _, ns in parts)
+            if parts and rest:
                 yield Node((*here, "others"), rest, None)
     rest = sum(piece.ns for piece in pieces[_SHOWN:])
     if rest:

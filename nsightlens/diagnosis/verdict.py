@@ -92,7 +92,8 @@ def _leaves(every: Iterable[Leaf]) -> list[Leaf]:
         if len(those) == 1:
             found += those
             continue
-        found.append(Leaf(cause, sum(leaf.ns for leaf in those), sums_of(each for leaf in those for each in leaf.names), sum(leaf.gaps for leaf in those),
+        names = sums_of(each for leaf in those for each in leaf.names)
+        found.append(Leaf(cause, sum(leaf.ns for leaf in those), names, sum(leaf.gaps for leaf in those),
                           issued=tuple(each for leaf in those for each in leaf.issued),
                           sampled=together(leaf.sampled for leaf in those)))
     return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))

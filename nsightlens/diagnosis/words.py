@@ -99,7 +99,8 @@ ACTIONS = {
     "rule": "its own estimate; what it advises",
 }
 SUBJECTS = {
-    "late rank": "Late: {0}", "other end": "Waiting for {0} in sends and receives", "communication": "Exposed communication ({0})", "data loader": "The data loader",
+    "late rank": "Late: {0}", "other end": "Waiting for {0} in sends and receives",
+    "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
     "ranges": "Idle while the host is in {0}", "operators": "Idle while the host is in {0}",

@@ -17,7 +17,7 @@ _KEYS = ("(?:api|access|account|auth|private|signing|encryption|shared|storage|s
          "%skey")
 NAMED = ("secret|passw|passphrase|credential|authorization|sess(?:ion)?id|" + _KEYS % "[_.+-]?"
          + "|(?:pass|pwd?|sig(?:nature)?|tokens?|cookies?|auth|bearer|jwt|otp)(?:[^a-z]|$|value|read|write|prod|dev|test)"
-         "|sshpass|curl|login|redis-cli|mysql|mariadb")
+         "|sshpass|curl|login|redis-cli|mysql|mariadb|mongo|ldap|twine")
 SHAPED = (r"@|hooks\.slack|webhook|api\.telegram|hf_|gh[opsu]_|github_pat_|glpat-|nvapi-|npm_|pypi-|dop_v1_|xapp-|tskey-"
           r"|gsk_|r8_|sk-|k_live_|xox|a[ks]ia|aiza|ya29\.|eyj|private key")
 """A text without NAMED, in lower case, assigns no secret; one without SHAPED shows none by itself: nearly all names of kernels
@@ -82,9 +82,13 @@ _CALL = re.compile(r"\w\(\s*\\*['\"]\Z")
 _NEXT_COMMAND = re.compile(r"[;&|]\s|(?<!\\)\n")
 
 _PASSWORD_OPTIONS = {
-    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "login"), ("-p",)), "redis-cli": ("-a",),
-    "curl": ("-u", "-U", "-b", "--user", "--proxy-user")}
-"""A program, or a word of one (`docker login`), and the options by which it takes a password."""
+    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlshow", "mariadb", "mongo", "mongosh", "mongodump",
+                     "mongorestore", "sshpass", "login", "twine"), ("-p",)),
+    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify"), ("-w",)), "redis-cli": ("-a",),
+    **dict.fromkeys(("wandb", "vault"), ("login",)), "curl": ("-u", "-U", "-b", "--user", "--proxy-user")}
+"""A program, or a word of one (`docker login`), and the options by which it takes a password, or the word that one follows."""
+_OPTIONS = re.compile(r"(?:(?:-|https?:)[^\s\0]*[\s\0]+)*")
+"""What may stand between such a word and the password: `wandb login --relogin KEY`."""
 _FLAGS = re.compile(r"(?<=-)(?<!--)[#0-46aBfgGiIjJklLMnNOpqRsSvVZ]+(?=[uUb])")
 """What may stand before an option of curl that takes one: `-sSu`."""
 
@@ -96,6 +100,7 @@ _VALUED = re.compile(r"(\svalue\s*=\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 """`<password>x</password>`, `<add value="x" key="ApiToken"/>`, `<name>password</name><value>x</value>`."""
 
 _WORD = re.compile(r"[^\s'\"\0]+")
+_BARE = re.compile(r"[^\s'\"\0;&|]+")
 _URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]{0,20}:/{1,2}|(?<![:/])//)"
                   r"(?P<user>[^/@:]*:(?!\d{1,5}(?:[/?#]|$)).*@|[^/@:]+@)", re.IGNORECASE)
 _SLASH = r"(?:\\*/|%2f)"
@@ -181,13 +186,14 @@ def _assigned(text: str) -> Iterator[tuple[int, int]]:
         name = found["name"]
         if _NEXT_COMMAND.search(text, end, found.start()):
             options = ()
-        options = _PASSWORD_OPTIONS.get(name, options)
+        options = options if name in options else _PASSWORD_OPTIONS.get(name, options)
         span = _password(text, found, options) or _value(text, found)
         at, end = found.end(), found.end("name")
         if span:
             if not _STRUCK.fullmatch(text, *span):
                 yield span
             at = end = span[1]
+        if span or name in options:
             options = [option for option in options if not name.startswith(option)]
 
 
@@ -199,11 +205,21 @@ def _password(text: str, found: re.Match[str], options: Sequence[str]) -> tuple[
         if name[:2] not in options:
             return None
         begin = found.end("name") - len(name) + 2   # mysql -pPASSWORD
+    elif name[0] != "-":
+        return _behind_word(text, found)
     elif text.startswith("-", begin) or found.end("name") == begin:
         return None
     value = (_TO_NUL if text[begin - 1] == "\0" else _VALUE).match(text, begin)
     is_file = name.startswith("-b") and value is not None and "=" not in value[0]   # curl -b cookies.txt
     return value.span() if value and value[0] and not is_file else None
+
+
+def _behind_word(text: str, found: re.Match[str]) -> tuple[int, int] | None:
+    """Return where the word of a command is that follows a word; in a text it looks random."""
+    between = _OPTIONS.match(text, found.end())
+    value = (_TO_NUL if "\0" in found["before"] else _BARE).match(text, between.end() if between else found.end())
+    is_secret = value and value[0] and found["before"] and ("\0" in found["before"] or _RANDOM.fullmatch(value[0]))
+    return value.span() if value and is_secret else None
 
 
 def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:

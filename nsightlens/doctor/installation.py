@@ -22,6 +22,7 @@ EXTRAS = {
     "dask": "ingest by Dask workers",
     "mpi": "ingest by the ranks of an MPI job",
     "hta": "the command hta",
+    "mcp": "the command mcp",
 }
 """The extras of pyproject.toml that add something for a user, and what."""
 _NATIVE = ("numpy", "pyarrow", "duckdb", "msgspec", "isal", "adbc_driver_sqlite", "pandas", "scipy", "matplotlib")

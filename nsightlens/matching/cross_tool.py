@@ -4,7 +4,8 @@ A pair has the same kernel key, grid and block, the same registers and shared me
 place in the order of launches is certain. Of two timelines: no other pairing of its step (or stretch between steps) explains
 the recordings as well (timelines.py). Of ncu, which measures a few launches: what ncu or its wrapper records leaves no other
 (ncu_launches.py), or nsys knows it in both. Processes meet by rank, or where each tool has one process in the run.
-Steps meet by their number. What is not certain is not here; the views on `matches` count it, with the weaker grades.
+Steps meet by their number, or one off where their launches say so. What is not certain is not here; the views on `matches`
+count it, with the weaker grades.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def _timelines(one: Recorded, other: Recorded) -> _Crossing:
         kept = np.flatnonzero(~side.graph)
         step = side.step[kept] if stepped else np.full(len(kept), UNKNOWN)
         recordings.append(Recording(side.tokens(mine)[kept], kept, timelines.segments(step, UNKNOWN)))
-    found = timelines.pairs(*recordings)
+    found = timelines.pairs(recordings[0], timelines.renumbered(*recordings) if stepped else recordings[1])
     return _Crossing(one, other, found.pairs, [_evidence(segment, stepped) for segment in found.segment.tolist()])
 
 

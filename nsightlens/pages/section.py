@@ -72,6 +72,11 @@ class Absent:
     text: Text
 
 
+def texts_absent(composed: Iterable[Iterable[Section | Absent]]) -> list[Text]:
+    """Return what is not recorded of what a page is composed of."""
+    return [section.text for sections in composed for section in sections if isinstance(section, Absent)]
+
+
 def listed(texts: Iterable[Text], mark: str = LISTED) -> tuple[Line, ...]:
     """Return texts as lines."""
     return tuple(Line(text, mark) for text in texts)

@@ -22,6 +22,7 @@ from nsightlens.pages.section import (
     outliers,
     some,
     spread,
+    texts_absent,
     unmatched,
 )
 from nsightlens.pages.tables import Column
@@ -351,7 +352,7 @@ def ordered(asked: Page) -> list[Part]:
 def with_absent(composed: Sequence[Sequence[Section | Absent]]) -> list[Section]:
     """Return the sections that the parts of a page have, in their order, and before the last of them what is not recorded."""
     there = [[section for section in sections if isinstance(section, Section)] for sections in composed]
-    absent = [section.text for sections in composed for section in sections if isinstance(section, Absent)]
+    absent = texts_absent(composed)
     unrecorded = [Section("Not recorded", lines=listed(absent))] if absent else []
     return [*chain(*there[:-len(LAST)]), *unrecorded, *chain(*there[-len(LAST):])]
 

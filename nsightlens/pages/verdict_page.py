@@ -59,7 +59,7 @@ def tree(asked: Page) -> list[Section]:
     if not rows:
         return [Section(lines=failed)] if failed else []
     sums, whole = _summed(rows)
-    shown = list(_labelled(_largest(list(_shown(sums, whole)))))
+    shown = list(_labelled(largest_parts(rows)))
     columns = (
         Column("part", ["  " * depth + NODE_NAMES.get(node, node) for node, depth, *_ in shown], 9, text=True, flexible=True),
         Column("time", [duration(ns) for _, _, ns, _, _ in shown], 8),
@@ -118,8 +118,12 @@ def _shown(sums: _Sums, whole: int) -> Iterator[_Line]:
         yield from _below(path, sums, whole, is_outside)
 
 
-def _largest(lines: Sequence[_Line]) -> list[_Line]:
-    """Return as many lines as there is room for: the deepest go first, of these the shortest times."""
+def largest_parts(rows: Iterable[Row]) -> list[_Line]:
+    """Return node, depth, ns, share and count of as many lines of all trees as one as a page has room for.
+
+    The deepest go first, of these the shortest times.
+    """
+    lines = list(_shown(*_summed(rows)))
     by_worth = sorted(range(len(lines)), key=lambda place: (lines[place][1], -lines[place][2]))
     return [lines[place] for place in sorted(by_worth[:_LINES])]
 

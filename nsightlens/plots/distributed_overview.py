@@ -38,7 +38,8 @@ def distributed_overview(table: pa.Table, *, gpus: Gpus | None = None) -> Figure
     used: dict[str, str] = {}
     for part, members in zip(frame.parts(figure, titles, [1.0] * len(panels)), panels.values(), strict=True):
         left, right = part.subplots(1, 2)
-        names = frame.labels(members)
+        is_ranked = all(row["rank"] is not None for row in members)
+        names = frame.labels(members, "" if is_ranked else "rank ")
         grouped: dict[tuple[Any, ...], list[Row]] = {here: [] for here in names}
         for row in members:
             grouped[frame.place(row)].append(row)
@@ -62,7 +63,7 @@ def _draw(axes: Axes, names: Mapping[tuple[Any, ...], str], grouped: Mapping[tup
     means = {name: [sum(row[_COLUMNS[name]] or 0 for row in steps) / len(steps) for steps in grouped.values()] for name in parts}
     factor, unit = frame.time_unit(max(map(sum, zip(*means.values(), strict=True)), default=0))
     ranked = all(here[0] is not None for here in grouped)
-    labels = [names[here].removeprefix("rank ") if ranked else names[here] for here in grouped]
+    labels = [names[here] for here in grouped]
     frame.stacked(axes, labels, {name: [value / factor for value in values] for name, values in means.items()}, parts)
     if len(labels) > _LABELLED:
         every = -(-len(labels) // _LABELLED)

@@ -163,10 +163,13 @@ def place(row: Row) -> tuple[Any, ...]:
     return tuple(row.get(column) for column in ("rank", "process_id", "device_id", "window_index", "run", "tool"))
 
 
-def labels(rows: Iterable[Row]) -> dict[tuple[Any, ...], str]:
-    """Return {place: what people call it in its run}: its rank; process, GPU and window only where that is not enough."""
+def labels(rows: Iterable[Row], before_rank: str = "rank ") -> dict[tuple[Any, ...], str]:
+    """Return {place: what people call it in its run}: its rank; process, GPU and window only where that is not enough.
+
+    before_rank: "" beside an axis that is of ranks.
+    """
     places = list(dict.fromkeys(place(row) for row in rows))
-    found = {here: "rank unknown" if here[0] is None else f"rank {here[0]}" for here in places}
+    found = {here: "rank unknown" if here[0] is None else f"{before_rank}{here[0]}" for here in places}
     for index, kind in ((1, "process"), (2, "GPU"), (3, "window")):
         count = Counter((text, here[4:]) for here, text in found.items())
         for here, text in found.items():

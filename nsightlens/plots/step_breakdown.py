@@ -84,15 +84,17 @@ def _draw(axes: Axes, names: list[str], rows: list[Row], factor: float) -> None:
     bars, names = [rows[at : at + merged] for at in range(0, len(rows), merged)], names[::merged]
     parts = {category: [sum(row[f"{category}_ns"] or 0 for row in bar) / (len(bar) * factor) for bar in bars]
              for category in CATEGORIES}
-    frame.stacked(axes, names, parts, CATEGORIES, width=0.8 if len(bars) <= _SEPARATE else 1.0)
     one_each = len(frame.labels(rows)) == len(rows)
+    is_ranked = one_each and len(names) > 1 and len({row["rank"] for row in rows} - {None}) == len(rows)
+    if is_ranked:
+        names = [str(bar[0]["rank"]) for bar in bars]
+    frame.stacked(axes, names, parts, CATEGORIES, width=0.8 if len(bars) <= _SEPARATE else 1.0)
     ticks = 12 if one_each else min(12, _LABELS // (2 + max(map(len, names))))
     if len(names) > ticks:
         every = math.ceil(len(names) / ticks)
         axes.set_xticks(range(0, len(names), every), names[::every])
     one = "Whole capture" if rows[0]["step_id"] is None else "One step each"
-    if one_each and len(names) > 1 and all(name.startswith("rank ") and name[5:].isdigit() for name in names):
-        axes.set_xticks(axes.get_xticks(), [label.get_text().removeprefix("rank ") for label in axes.get_xticklabels()])
+    if is_ranked:
         one = f"Rank ({one[0].lower()}{one[1:]})"
     several = f"Step (each bar: the mean of {merged:,})" if merged > 1 else "Step"
     axes.set_xlabel(one if one_each else several, fontsize=9)

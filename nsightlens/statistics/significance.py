@@ -36,15 +36,15 @@ class Differences:
     high: Float
 
 
-def differences(one: Samples, other: Samples) -> Differences:
-    """Return the differences of means, by Welch's test; where the numbers of replicates differ, by Student's, which takes both
-    to vary alike. Three replicates in all are the fewest. What does not vary differs for certain, or not at all.
+def differences(one: Samples, other: Samples, *, pooled: bool = False) -> Differences:
+    """Return the differences of means, by Welch's test; where the numbers of replicates differ, or pooled, by Student's, which
+    takes both to vary alike. Three replicates in all are the fewest. What does not vary differs for certain, or not at all.
     """
     from scipy import stats
 
-    variances, counts = _variances(one, other), (one.count, other.count)
+    alike = np.full(len(one.count), True) if pooled else _are_pooled(one, other)
+    variances, counts = _variances(one, other, alike), (one.count, other.count)
     errors = [variance / count for variance, count in zip(variances, counts, strict=True)]
-    alike = _are_pooled(one, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         welch = (errors[0] + errors[1]) ** 2 / sum(error**2 / (count - 1) for error, count in zip(errors, counts, strict=True))
         freedom = np.where(alike, counts[0] + counts[1] - 2, welch)
@@ -54,12 +54,11 @@ def differences(one: Samples, other: Samples) -> Differences:
     return Differences(p, apart - reach, apart + reach)
 
 
-def _variances(one: Samples, other: Samples) -> tuple[Float, Float]:
-    """Return the variances of both sides: pooled where they have different numbers of replicates."""
+def _variances(one: Samples, other: Samples, alike: Mask) -> tuple[Float, Float]:
+    """Return the variances of both sides: pooled where they are taken to be alike."""
     known = [np.nan_to_num(side.variance) for side in (one, other)]
     freedom = one.count + other.count - 2
     pooled = ((one.count - 1) * known[0] + (other.count - 1) * known[1]) / freedom
-    alike = _are_pooled(one, other)
     return np.where(alike, pooled, known[0]), np.where(alike, pooled, known[1])
 
 
@@ -86,7 +85,8 @@ def smallest_shown(one: Sequence[float], other: Sequence[float], count: int) -> 
 
     if len(one) + len(other) < 4:
         return None
-    variances = _variances(samples([one]), samples([other]))
+    sides = samples([one]), samples([other])
+    variances = _variances(*sides, _are_pooled(*sides))
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, 2 * count - 2) + stats.t.ppf(_POWER, 2 * count - 2)
     return float(reach * np.sqrt((variances[0][0] + variances[1][0]) / count)) or None
 
@@ -116,7 +116,7 @@ def replicates_needed(one: Samples, other: Samples, change: Float) -> list[int |
 
     n = np.arange(2, _MOST + 1)
     quantiles = stats.t.ppf((1 + CONFIDENCE) / 2, 2 * n - 2) + stats.t.ppf(_POWER, 2 * n - 2)
-    variances = _variances(one, other)
+    variances = _variances(one, other, _are_pooled(one, other))
     reach = np.outer(np.sqrt(variances[0] + variances[1]), quantiles / np.sqrt(n))
     enough = reach <= np.abs(change)[:, None]
     return [int(n[row.argmax()]) if row.any() else None for row in enough]

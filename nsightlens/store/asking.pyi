@@ -1123,7 +1123,7 @@ class Asking:
                 grid.
             occupancy_pct: Estimated occupancy, to two decimals (Kineto).
             tensor_core_pct: Share on tensor cores of the kernel time that is known to use them or not, to two
-                decimals.
+                decimals; NULL where that is less than half of it.
             tensor_core_unknown_pct: Share of kernel time for which that is unknown.
             operator_tensor_core_pct: tensor_core_pct of the kernels whose operator is known.
         """
@@ -1252,11 +1252,11 @@ class Asking:
         a roof as a whole: per operator, module, phase and step its kernels share it by their times. Products,
         convolutions and attention need both operations and bytes; for other kernels the bytes are enough.
         Collectives, memory operations and graphs of unknown kernels have no roof here. max_gain_ns is the most by
-        which a faster kernel can shorten the process: the headroom of each launch, as far as the launch is on the
-        critical path (critical_path). Times come from the undisturbed tool: nsys, else Kineto; durations of
-        concurrent kernels add up. If no launch of a row has a known roof, its gain, headroom and time at the roof are
-        NULL: unknown_roof_ns and no_roof_ns are all of its gpu_ns. Within each run and tool, the largest gain comes
-        first, then the largest headroom, and unknown ones last.
+        which faster kernels can shorten the process: the headroom of each launch, and of one whose roof is unknown
+        all its time, as far as the launch is on the critical path (critical_path). Times come from the undisturbed
+        tool: nsys, else Kineto; durations of concurrent kernels add up. If no launch of a row has a known roof, its
+        gain, headroom and time at the roof are NULL: unknown_roof_ns and no_roof_ns are all of its gpu_ns. Within
+        each run and tool, the largest gain comes first, then the largest headroom, and unknown ones last.
 
         Parameters:
             by: kernel (key and launch configuration), key, family, op, module, phase or step.
@@ -1271,7 +1271,7 @@ class Asking:
             process_id: OS process.
             item: The kernel, operator, ...; NULL for work outside any.
             launches: Kernels, memory operations and graph launches.
-            max_gain_ns: What the process can gain at most; NULL where no roof is known.
+            max_gain_ns: What faster kernels can save the process at most; NULL where no roof is known.
             headroom_ns: Time above the roof, of launches with a known roof; NULL where there is none.
             at_roof_ns: Their time at the roof, as above.
             unknown_roof_ns: Time of kernels whose roof is unknown.
@@ -2070,13 +2070,13 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Memory over time, per process and device: a row per allocation or release that the PyTorch profiler recorded,
-        in order. Totals are the allocator's own, as recorded (NULL in traces before PyTorch 1.10); net_bytes counts
-        from the first event.
+        """Memory over time, per process and device: a row per allocation or release that was recorded, in order. Under
+        the PyTorch profiler totals are its allocator's own, as recorded (NULL in traces before PyTorch 1.10); nsys
+        records CUDA's own allocations, and their total is net_bytes, which counts from the first event.
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: kineto.
+            tool: kineto or nsys. Never add them up: what PyTorch hands out lies within what it asked CUDA for.
             rank: Rank of the process; NULL where unknown.
             profile_id: Profile; key of `profiles`.
             process_id: OS process.
@@ -2101,14 +2101,14 @@ class Asking:
         only_tool: _Names | None = ...,
         **only_columns: object,
     ) -> pa.Table:
-        """Allocations of the PyTorch profiler with their releases, as the plugin's Memory Events: who allocated how
-        much, when, and how long. A row per allocation, and per release of what was allocated before the capture. A
-        release belongs to the last allocation of its address, if that had its size; traces of PyTorch before 1.10
-        have no addresses, and each release is a row of its own.
+        """Allocations with their releases, as the plugin's Memory Events: who allocated how much, when, and how long. A
+        row per allocation, and per release of what was allocated before the capture. A release belongs to the last
+        allocation of its address, if that had its size; traces of PyTorch before 1.10 have no addresses, and each
+        release is a row of its own.
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: kineto.
+            tool: kineto or nsys.
             rank: Rank of the process; NULL where unknown.
             profile_id: Profile; key of `profiles`.
             process_id: OS process.
@@ -2198,7 +2198,7 @@ class Asking:
 
         Columns:
             run: Run (one workload in one configuration).
-            tool: kineto.
+            tool: kineto or nsys.
             rank: Rank of the process; NULL where unknown.
             profile_id: Profile; key of `profiles`.
             process_id: OS process.
@@ -2540,12 +2540,14 @@ class Asking:
         run. Collectives are left out: ncu replays a launch alone, and a collective would wait for the others. The
         warm-up is skipped: the first recorded step, or without steps the first fifth of the launches; a configuration
         that occurs only there is measured there. Nearby launches of one kernel are measured in one start if that is
-        cheaper than two. An nsys capture is assumed to begin with the program. A Kineto trace begins later: the plan
-        skips as many launches as the steps before it would have had if they were like its own, and measures a whole
-        step of the kernel. The same launches recur only if the program repeats the same work. The estimate is rough,
-        and none of it was measured: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed), 42 (full); a pass
-        takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time until its
-        last launch.
+        cheaper than two. Where it is cheaper still, one start without a filter measures all that lies between the
+        first and the last launch that are wanted (of a Kineto trace a whole step): everything but collectives, which
+        the wrapper leaves out. An nsys capture is assumed to begin with the program. A Kineto trace begins later: the
+        plan skips as many launches as the steps before it would have had if they were like its own, and measures a
+        whole step of the kernel. The same launches recur only if the program repeats the same work. The estimate is
+        rough, and none of it was measured: passes 10 (basic), 12 (minimal), 16 (roofline), 30 (detailed), 42 (full);
+        a pass takes twice the kernel's own duration (base clock, cold caches) and 25 ms, a start 30 s and the time
+        until its last launch.
 
         Parameters:
             cover: Share of the measurable GPU time, in percent, that the chosen configurations cover together.
@@ -2559,8 +2561,8 @@ class Asking:
             run: Run.
             tool: Tool whose timeline is planned from: nsys or kineto.
             rank: Rank to measure; NULL where unknown.
-            kernel: What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says.
-            name_base: What the filter is compared with: function (base names) or demangled.
+            kernel: What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says; NULL: all.
+            name_base: What the filter is compared with: function (base names) or demangled; NULL without a filter.
             launch_skip: Matching launches to skip.
             launch_count: Launches that are measured.
             configurations: Launch configurations that these stand for.
@@ -2764,16 +2766,17 @@ class Asking:
         **only_columns: object,
     ) -> pa.Table:
         """CPU-side ranges by name, per run and tool: the numbers of `nsys stats nvtx_sum`, plus percentiles. On nsys
-        data the NVTX ranges, on Kineto data the annotations, operators, modules and steps. Marks and GPU-side copies
-        are left out. Ranges nest: their totals are not wall time. A range that was never closed counts as an instance
-        only (nsys itself lets it last to the end of the capture). nsys prints the range as domain:name. Names are
-        without the numbers (op_id, seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those
-        texts.
+        data the NVTX ranges and the directives of OpenACC and OpenMP, on Kineto data the annotations, operators,
+        modules and steps. Marks and GPU-side copies are left out. Ranges nest: their totals are not wall time. A
+        range that was never closed counts as an instance only (nsys itself lets it last to the end of the capture).
+        nsys prints the range as domain:name. Names are without the numbers (op_id, seq, sizes) that PyTorch writes
+        into NVTX texts: nsys has a row for each of those texts.
 
         Columns:
             run: Run (one workload in one configuration).
             tool: Profiler: nsys or kineto. Never add them up: they saw the same work.
-            time_pct: Share of the summed time of all these ranges of this run and tool, to one decimal.
+            time_pct: Share of the summed time of all these ranges of this run and tool, to one decimal; of OpenACC
+                and of OpenMP among their own.
             total_ns: Sum of duration_ns.
             instances: Number of ranges.
             avg_ns: Mean duration, to one decimal.
@@ -2783,7 +2786,7 @@ class Asking:
             stddev_ns: Sample standard deviation (n - 1), to one decimal; 0 for a single range.
             p5_ns: 5th percentile, interpolated linearly between the two nearest ranges.
             p95_ns: 95th percentile, interpolated the same way.
-            kind: nvtx_push_pop, nvtx_start_end, annotation, operator, module or step; see `ranges`.
+            kind: nvtx_push_pop, nvtx_start_end, openacc, openmp, annotation, operator, module or step; see `ranges`.
             domain: NVTX domain; NULL for the default domain and on Kineto data.
             name: Name of the range.
         """
@@ -2875,10 +2878,10 @@ class Asking:
         the operators inside an operator; self excludes them. GPU time is a sum of durations of kernels and memory
         operations (concurrent ones count separately); host self time also excludes CUDA or HIP API calls. If an
         operator calls itself, its total counts the inner call twice. Left out, as in the plugin:
-        DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL if
-        no GPU work of the process has a known operator. An operator is eligible for tensor cores if the plugin's list
-        or newer operators (attention, scaled products) include it, an operator inside it is eligible, or it used
-        them.
+        DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU time that none of the
+        listed operators launched itself is the row (no operator). GPU figures are NULL if no GPU work of the process
+        has a known operator. An operator is eligible for tensor cores if the plugin's list or newer operators
+        (attention, scaled products) include it, an operator inside it is eligible, or it used them.
 
         Parameters:
             by_shapes: Group by input shapes too.
@@ -2890,12 +2893,11 @@ class Asking:
             rank: Rank of the process; NULL where unknown, and per run.
             profile_id: Profile; key of `profiles`; NULL per run.
             process_id: OS process; NULL per run.
-            name: Operator.
+            name: Operator; (no operator) for the rest of the GPU time.
             shapes: Input shapes as the tool prints them; NULL without by_shapes.
-            calls: Calls.
+            calls: Calls; NULL, as all but GPU time, for (no operator).
             device_self_ns: GPU time launched by the operator itself; per run, NULL where it is unknown of a process.
-            device_self_pct: Share of the device_self_ns of all operators of the process (or run), to two decimals;
-                NULL where that is 0.
+            device_self_pct: Share of all GPU time of the process (or run), to two decimals; NULL where that is 0.
             device_total_ns: GPU time launched by it and the operators inside it.
             host_self_ns: Host time of its own.
             host_total_ns: Sum of the calls' durations.

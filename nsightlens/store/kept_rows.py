@@ -44,12 +44,12 @@ def rows(catalog: os.stat_result, view: View, parameters: Mapping[str, object], 
 
 
 def _place(catalog: os.stat_result, view: View, parameters: Mapping[str, object]) -> Path | None:
-    folder = user_cache.folder()
+    folder = user_cache.folder("views")
     if folder is None:
         return None
     file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns, catalog.st_ctime_ns]
     identity = digest([of_all_code(), json.dumps(file), across.question(parameters)])
-    return folder / "views" / f"{view.name}-{identity}.arrow"
+    return folder / f"{view.name}-{identity}.arrow"
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -13,9 +13,9 @@ _MISSING = re.compile(r'Table with name "?(\w+)"? does not exist')
 
 def fetched(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | Mapping[str, object] | None,
-    rows_of: Callable[[str], pa.Table | None],
+    rows_of: Callable[[str], pa.Table | None], most: int | None = None,
 ) -> pa.Table:
-    """Return the result of a statement. Raises duckdb.Error.
+    """Return the result of a statement, at most so many rows of it (None: all). Raises duckdb.Error.
 
     rows_of: the rows of what it names and DuckDB does not have; None where nobody has them.
     """
@@ -24,7 +24,9 @@ def fetched(
         while True:
             try:
                 relation = connection.sql(query, params=parameters or None)
-                return pa.table({}) if relation is None else relation.to_arrow_table()
+                if relation is None:
+                    return pa.table({})
+                return (relation if most is None else relation.limit(most)).to_arrow_table()
             except duckdb.CatalogException as exc:
                 missing = _MISSING.search(str(exc))
                 rows = rows_of(missing[1].lower()) if missing and missing[1] not in registered else None

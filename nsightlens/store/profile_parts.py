@@ -36,7 +36,8 @@ FROM (
 ORDER BY template""",
     "memory_ops": f"""
 SELECT {TEMPLATE} AS template, process_id, window_index, device_id, context, stream,
-    CASE WHEN collective IS NOT NULL THEN {COMMUNICATING_COPY} WHEN kind = 'memset' THEN {MEMSET} ELSE {MEMCPY} END AS kind, NULL::BIGINT AS blocks
+    CASE WHEN collective IS NOT NULL THEN {COMMUNICATING_COPY} WHEN kind = 'memset' THEN {MEMSET} ELSE {MEMCPY} END AS kind,
+    NULL::BIGINT AS blocks
 FROM read_parquet(?) ORDER BY template""",
 }
 _CALLED = f"SELECT {TEMPLATE} AS template, process_id, window_index, thread, name FROM read_parquet(?) ORDER BY template"

@@ -102,11 +102,10 @@ def folder_of(store: Path) -> Path:
     """Return the folder in which a store is written: itself; of a store at a URL, one in the cache, for this user alone."""
     if not isinstance(store, RemotePath):
         return store
-    cache = user_cache.folder()
+    folder = user_cache.folder("stores", blake2b(str(store).encode(), digest_size=8).hexdigest())
     try:
-        if cache is None:
-            raise FileNotFoundError("there is no home")
-        folder = cache / "stores" / blake2b(str(store).encode(), digest_size=8).hexdigest()
+        if folder is None:
+            raise FileNotFoundError("there is no home, or a link where the cache would be")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         marked(folder).close()
     except OSError as exc:

@@ -333,18 +333,24 @@ class Store(Asking, Exclusive):
                 warnings.warn(BalanceWarning(view.name, said), stacklevel=4)
 
     @gated
-    def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pa.Table:
+    def sql(
+        self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None, *, most: int | None = None,
+    ) -> pa.Table:
         """Return the result of one SQL query. The store cannot be changed, and no other file read or written.
+
+        most: rows at most, of which no more are computed than need be; None: all.
 
         It may name tables, and every view like a table, which has its rows at default parameters then.
         Tables hold the rows of all runs and tools: a sum without WHERE or GROUP BY run, tool counts launches once for each.
         Raises UsageError for what DuckDB refuses, for several statements, and for anything but a query.
         """
+        if most is not None and most < 0:
+            raise UsageError(f"most is 0 or more, not {most}", subject="most", value=most)
         if self._fenced:
             refuse_all_but_queries(self._connection, query)
         else:
             single_statement(self._connection, query)
-        return self._run(query, parameters)
+        return self._run(query, parameters, most=most)
 
     def _ask(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None) -> pa.Table:
         """Return the result of a query of ours, or of a view or analysis."""
@@ -352,17 +358,18 @@ class Store(Asking, Exclusive):
 
     def _run(
         self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool = False,
+        most: int | None = None,
     ) -> pa.Table:
         """Return the result of a query. computes: whether what several views read may be computed for it."""
         _LOG.debug("SQL: %s %s", query, parameters or "")
         try:
             try:
-                return self._fetched(query, parameters, computes=computes)
+                return self._fetched(query, parameters, computes, most)
             except duckdb.OutOfMemoryException:
                 if not self._is_bounded:
                     raise
                 self._lift_the_bound()
-                return self._fetched(query, parameters, computes=computes)
+                return self._fetched(query, parameters, computes, most)
         except (duckdb.Error, pa.ArrowException) as error:
             exc = self._reason(error)
             broken = damage.of_catalog(self.catalog, exc) or self._broken_part(exc)
@@ -377,6 +384,10 @@ class Store(Asking, Exclusive):
                 raise self._other_content(exc) from exc
             reason = str(exc).replace('"catalog.', '"')  # where DuckDB found it, and nobody need look for it
             raise UsageError(self._asked_wrongly(reason) or of_other_files(exc) or f"DuckDB: {reason}") from exc
+
+    def interrupt(self) -> None:
+        """End the query that is at work in another thread, which holds the lock: its call raises KeyboardInterrupt there."""
+        self._connection.interrupt()
 
     def confirm_open(self) -> None:
         """Raise StoreError where the store was closed."""
@@ -396,10 +407,12 @@ class Store(Asking, Exclusive):
         reason = self._views.failures.get(missing[1]) if missing else None
         return error if reason is None or reason is error else self._reason(reason)  # a view fails for the table below it
 
-    def _fetched(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, *, computes: bool) -> pa.Table:
+    def _fetched(
+        self, query: str, parameters: Sequence[object] | Mapping[str, object] | None, computes: bool, most: int | None,
+    ) -> pa.Table:
         if self.older_schema is None:
             (self._views.compute if computes and self._is_small else self._views.make)(query)
-        return _plain_integers(named_rows.fetched(self._connection, query, parameters, self._rows_of))
+        return _plain_integers(named_rows.fetched(self._connection, query, parameters, self._rows_of, most))
 
     def _rows_of(self, name: str) -> pa.Table | None:
         """Return the rows at its default parameters of what a statement names like a table, and is no view in SQL."""

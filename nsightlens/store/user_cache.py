@@ -19,12 +19,20 @@ _KEPT = re.compile(rf"\.?(blank-{_DIGEST}-.+\.duckdb|\w+-{_DIGEST}\.(arrow|parqu
 _OF_STORES = re.compile(r"stores/[0-9a-f]{16}/.+")
 
 
-def folder() -> Path | None:
-    """Return the folder (XDG_CACHE_HOME/nsightlens, else ~/.cache/nsightlens); None where there is no place for one."""
+def folder(*below: str) -> Path | None:
+    """Return the folder (XDG_CACHE_HOME/nsightlens, else ~/.cache/nsightlens), or one below; None where there is no place for it.
+
+    There is none behind a link: what lies where that leads to is not the cache's. XDG_CACHE_HOME itself may be one.
+    """
     try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nsightlens"
+        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home
         return None
+    for name in ("nsightlens", *below):
+        path /= name
+        if path.is_symlink():
+            return None
+    return path
 
 
 def keep(kept: Path, write: Callable[[Path], object], most_files: int, most_bytes: int) -> None:

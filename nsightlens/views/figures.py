@@ -14,10 +14,13 @@ _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B
 
 def duration(ns: float | None) -> str:
     """Return a time with four digits and its unit: '131.4 ms'."""
-    if ns is None:
-        return MISSING
+    return MISSING if ns is None else " ".join(figure_and_unit(ns))
+
+
+def figure_and_unit(ns: float) -> tuple[str, str]:
+    """Return a time with four digits, and its unit: ('131.4', 'ms')."""
     factor, unit = next((pair for pair in _TIMES if abs(ns) >= pair[0] * 0.99995), _TIMES[-1])
-    return f"{_digits(ns / factor) if factor > 1 else f'{ns:.4g}'} {unit}"
+    return _digits(ns / factor) if factor > 1 else f"{ns:.4g}", unit
 
 
 def size(count: float | None) -> str:

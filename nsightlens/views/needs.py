@@ -48,8 +48,8 @@ NEEDS = {
                    "record with the PyTorch profiler and record_shapes=True",
                    {"kineto": "record with record_shapes=True", "nsys": "use emit_nvtx(record_shapes=True)"}),
     "allocations": Need("allocations", "no allocations were recorded",
-                        "record with the PyTorch profiler and profile_memory=True",
-                        {"kineto": "record with profile_memory=True"}),
+                        "record with the PyTorch profiler and profile_memory=True, or nsys --cuda-memory-usage=true",
+                        {"kineto": "record with profile_memory=True", "nsys": "record with --cuda-memory-usage=true"}),
     "annotations": Need("ranges WHERE kind IN ('annotation', 'gpu_annotation')", "no annotations were recorded",
                         "open torch.profiler.record_function ranges under the PyTorch profiler",
                         {"kineto": "open torch.profiler.record_function ranges"}),
@@ -107,7 +107,8 @@ NEEDS = {
                         "capture a job whose ranks communicate on the GPU; gloo and MPI on the host leave no kernels",
                         dict.fromkeys(("nsys", "kineto"), "capture ranks that communicate on the GPU")),
     "communication": Need("(SELECT run, tool FROM kernels WHERE family = 'collective' AND tool <> 'ncu' UNION ALL "
-                          "SELECT run, tool FROM memory_ops WHERE collective IS NOT NULL)", "no communication on the GPU was captured",
+                          "SELECT run, tool FROM memory_ops WHERE collective IS NOT NULL)",
+                          "no communication on the GPU was captured",
                           "capture a job whose ranks communicate on the GPU; gloo and MPI on the host leave no kernels",
                           dict.fromkeys(("nsys", "kineto"), "capture ranks that communicate on the GPU")),
 }

@@ -82,8 +82,8 @@ def test_a_trace_that_begins_later_is_measured_for_a_whole_step() -> None:
 
 def test_one_start_without_a_filter_where_it_is_cheaper() -> None:
     """It measures all but collectives from the first to the last launch that is wanted, and costs 30 s and 0.4 s for each."""
-    step: list[Kernel] = [{"short_name": "a"}, {"short_name": "ncclDevKernel", "family": "collective"}, *[{"short_name": "x"}] * 5,
-                          {"short_name": "b"}]
+    collective = {"short_name": "ncclDevKernel", "family": "collective"}
+    step: list[Kernel] = [{"short_name": "a"}, collective, *[{"short_name": "x"}] * 5, {"short_name": "b"}]
     kernels = [k | {"step": number} for number in (0, 1, 2) for k in step]
     assert told(planned(kernels, cover=100), "kernel", "launch_skip", "launch_count", "configurations", "time_pct",
                 "estimated_s") == [(None, 7, 7, 3, 100.0, 32.8)]

@@ -1,4 +1,4 @@
-"""Copies that a collective runs as (copy engines, zero-CTA, symmetric memory): communication by the range or operator around them."""
+"""Copies that a collective runs as (copy engines, zero-CTA, symmetric memory): communication by what lies around them."""
 
 from __future__ import annotations
 

@@ -297,3 +297,4 @@ def _check_b7_graph_without_grid(store: Store) -> None:
 @_case("nsys/s21_page_faults.sqlite")
 def _check_s21_page_faults(store: Store) -> None:
     assert one(store, "kernel_page_faults", "fault_ns", "faults", "fault_pct") == (90 * MS, 230_400, 90.0)
+    assert [row["total_ns"] for row in store.view("time_tree").to_pylist() if row["node"] == "page faults"] == [90 * MS]

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from nsightlens.cli.views import START
 from nsightlens.cli.views import command as list_views
 from nsightlens.views import registry
+from nsightlens.views.start import START
 from nsightlens.views.topics import TOPICS
 from tests.captures import kineto
 from tests.cli.command_line import run

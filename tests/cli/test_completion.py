@@ -34,6 +34,7 @@ def completed(words: list[str], begun: str, kind: type[BashComplete] | type[ZshC
     (["show", "kernel_by_rank", "--rank"], "", ["0", "1"]),
     (["summary", "--run"], "sim", [RUN]),
     (["compare", "runs"], "", [RUN]),
+    (["check", "--base"], "", [RUN]),
     (["roofline", "--kernel"], GEMM[:36], [GEMM]),
     (["show", "no_such_view"], "", []),
     (["help"], "fil", ["filters"]),

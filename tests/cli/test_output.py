@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
+import click
 import pyarrow as pa
 import pytest
 
 from nsightlens.cli.output import emit
 
 NAME = "\x1b]0;owned\x07\x1b[31mred\x9b2J\r\x00\ttab\nline, \u202ereversed"
+
+
+@pytest.fixture(autouse=True)
+def at_work() -> Iterator[None]:
+    with click.Context(click.Command("show"), info_name="show"):
+        yield
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])

@@ -15,10 +15,12 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.cli import root
-from nsightlens.cli.output import FORMAT_VERSION
+from nsightlens.pages.envelope import VERSION
 from tests.cli.command_line import run
 
-VERSIONS = {"nsightlens": nl.__version__, "format_version": FORMAT_VERSION}
+
+def versions(*words: str) -> dict[str, object]:
+    return {"schema": f"nsightlens.{'-'.join(words)}", "version": VERSION, "nsightlens": nl.__version__}
 
 
 @pytest.mark.parametrize(("asked", "tables"), [
@@ -27,7 +29,7 @@ VERSIONS = {"nsightlens": nl.__version__, "format_version": FORMAT_VERSION}
 ])
 def test_the_tables_behind_a_page(bundled_store: Path, asked: list[str], tables: set[str]) -> None:
     found = json.loads(run(*asked, "--store", bundled_store, "-f", "json").stdout)
-    assert {key: found[key] for key in VERSIONS} == VERSIONS and tables <= set(found["tables"])
+    assert found.items() >= versions(*asked).items() and tables <= set(found["tables"])
     with nl.open(bundled_store) as store:
         for name in tables - {"top_kernels"}:  # the page asks for all of them
             assert len(found["tables"][name]) == store.view(name).num_rows > 0, name
@@ -39,14 +41,15 @@ def test_the_main_table_of_a_page(bundled_store: Path, tmp_path: Path, asked: li
         rows = store.view(view, only_tool="nsys")
     written = run(*asked, "--tool", "nsys", "--store", bundled_store, "-o", tmp_path / "x.parquet")
     assert written.returncode == 0 and pq.read_table(tmp_path / "x.parquet").equals(rows)
-    assert {key: pq.read_schema(tmp_path / "x.parquet").metadata[key.encode()].decode() for key in VERSIONS} == {
-        key: str(value) for key, value in VERSIONS.items()}
+    written_of = pq.read_schema(tmp_path / "x.parquet").metadata
+    assert {key: written_of[key.encode()].decode() for key in versions()} == {
+        key: str(value) for key, value in versions(*asked).items()}
     printed = list(csv.DictReader(io.StringIO(run(*asked, "--tool", "nsys", "--store", bundled_store, "-f", "csv").stdout)))
     assert len(printed) == rows.num_rows > 0
 
 
 NO_DATA = {"wrappers", "export-reports", "ingest", "refresh", "remove", "compact", "open",
-           "report", "plot", "export", "completion", "help",
+           "report", "plot", "export", "completion", "help", "mcp",
            "hta"}
 """Commands that write files, or print a path or a text."""
 
@@ -58,7 +61,7 @@ def test_every_table_goes_to_a_file(bundled_store: Path, tmp_path: Path, asked: 
     for name in ("x.csv", "x.json", "x.parquet"):
         done = run(*asked, *store, "-o", tmp_path / name)
         assert done.returncode == 0 and not done.stdout and (tmp_path / name).stat().st_size > 0
-    assert json.loads((tmp_path / "x.json").read_text())["format_version"] == FORMAT_VERSION
+    assert json.loads((tmp_path / "x.json").read_text())["version"] == VERSION
 
 
 def test_every_command_that_prints_data_has_the_formats() -> None:
@@ -74,7 +77,7 @@ def test_every_command_that_prints_data_has_the_formats() -> None:
 def test_rows_have_the_versions_beside_them(bundled_store: Path, where: str) -> None:
     query = f"SELECT 1 AS a, [1, 2] AS b FROM range(2) WHERE {where}"
     found = json.loads(run("sql", query, "--store", bundled_store, "-f", "json").stdout)
-    assert found == {**VERSIONS, "rows": [{"a": 1, "b": [1, 2]}] * (2 if where == "TRUE" else 0)}
+    assert found.items() >= versions("sql").items() and found["rows"] == [{"a": 1, "b": [1, 2]}] * (2 if where == "TRUE" else 0)
 
 
 def test_the_case_of_an_extension_does_not_matter(bundled_store: Path, tmp_path: Path) -> None:

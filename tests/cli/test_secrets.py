@@ -138,6 +138,7 @@ def test_no_output_has_one(arguments: tuple[str, ...], captures: Path, store: Pa
     ("scan", "X"),
     ("show", "kernel_summary", "--views", "X"), ("show", "kernel_summary", "-o", "X/out.csv"), ("hta", "--store", "X"),
     ("open", "--store", "X"),
+    ("mcp", "--store", "X"),
     ("roofline", "X"),
     ("X",), ("show", "X"), ("sql", "SELECT 'X' FROM nowhere"),
     ("reconcile", "X")], ids=" ".join)

@@ -17,6 +17,8 @@ _ASKING = {
     "export flamegraph": [],
     "roofline": [],
     "report": ["-o", "{}.html"],
+    "mcp": [],
+    "check": ["--base", "base", "--candidate", "base"],
 }
 # these ask no view of a store
 _OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache",

@@ -16,7 +16,7 @@ RUNS = ("before", "after")
 
 
 def kernel(key: str, ns: float | None, configuration: str = "1x1x1 of 1x1x1", launches: int = 1, limit: str = "") -> Counted:
-    return Counted(key, key, configuration, launches, ns, limit)
+    return Counted(key, key, configuration, launches, ns, limit.partition(" (")[0], limit)
 
 
 def test_a_kernel_that_became_faster_is_said_with_both_times_and_limits() -> None:

@@ -86,6 +86,19 @@ COMMANDS: dict[tuple[str, ...], list[str]] = {
     ("sh", "curl -sSu me:planted h"): ["sh", "curl -sSu *** h"],
     ("curl", "http://h?a=1&b=2", "-u", "me:planted"): ["curl", "http://h?a=1&b=2", "-u", "***"],
     ("docker", "login", "-u", "me", "-p", "planted", "h"): ["docker", "login", "-u", "me", "-p", "***", "h"],
+    ("mysql", "-pplanted", "-h", "h"): ["mysql", "-p***", "-h", "h"],
+    ("mongosh", "-u", "me", "-p", "planted"): ["mongosh", "-u", "me", "-p", "***"],
+    ("ldapsearch", "-w", "planted", "-x"): ["ldapsearch", "-w", "***", "-x"],
+    ("twine", "upload", "-u", "me", "-p", "planted"): ["twine", "upload", "-u", "me", "-p", "***"],
+    ("huggingface-cli", "login", "--token", "planted"): ["huggingface-cli", "login", "--token", "***"],
+    ("wandb", "login", "planted0123456789abcdef"): ["wandb", "login", "***"],
+    ("wandb", "login", "--relogin", "--host=https://h", "planted0123456789abcdef"):
+        ["wandb", "login", "--relogin", "--host=https://h", "***"],
+    ("wandb", "login", "--host", "https://h", "planted0123456789abcdef", "x"):
+        ["wandb", "login", "--host", "https://h", "***", "x"],
+    ("vault", "login", "planted0123456789abcdef"): ["vault", "login", "***"],
+    ("sh", "-c", "wandb login planted0123456789abcdef && docker login h"):
+        ["sh", "-c", "wandb login *** && docker login h"],
     ("Bearer planted",): ["Bearer ***"],
     ("-H", "Authorization:Bearer planted"): ["-H", "Authorization:***"],
     ("//bob:planted@host",): ["//***@host"],
@@ -174,6 +187,7 @@ HARMLESS = [
     "--tokenizer-path=x", "auth::Key(int)", "token == x",
     "mpirun", "-x", "HF_TOKEN", "python", "--env", "A=b", "-e", "WANDB_API_KEY", "image", "check", "HF_TOKEN", "WANDB_API_KEY",
     "--", "HF_TOKEN is not set", "NEXT_TOKEN sample", "MAX_TOKEN 128", "token_embedding", "tokens 128", "password_hash_kernel x1",
+    "run wandb login to go on", "wandb login --relogin", "docker", "login", "h", "vault login first", "mongo_kernel -p 3",
     "void f<Token>(Token const*)", "std::map<int, Token>::find", "<token>5</token>", "<password></password>",
     "<tokens>128</tokens>", "100%25", "%41=b", "a%20b", "machine learning", "https://hooks.slack.com/services", "https://discord.com/channels/1/2",
 ]

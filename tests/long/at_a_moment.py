@@ -37,7 +37,8 @@ class Moment:
         """Strike at the doing that was asked for."""
         if os.getpid() != self._process or threading.current_thread() is not threading.main_thread():
             return
-        writes = event.startswith(WRITES) or (event == "open" and bool((arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)))
+        flags = arguments[2] or 0 if event == "open" else 0
+        writes = event.startswith(WRITES) or bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
         if writes or event.startswith(READS) or (event == "open" and not str(arguments[0]).endswith(CODE)):
             self.seen["writes"] += writes
             self.seen["all"] += 1

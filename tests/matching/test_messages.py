@@ -31,7 +31,7 @@ class Sent(NamedTuple):
 
 
 def job(folder: Path, messages: list[Sent], stages: int, drop: frozenset[tuple[int, int]] = frozenset(), **said: Any) -> Path:
-    """Write a trace for each stage. drop: (number of a message, rank) of kernels that are not there; said: arguments of kernels."""
+    """Write a trace for each stage. drop: (number of a message, rank) of kernels that are left out; said: their arguments."""
     for rank in range(stages):
         events = [kernel(number, rank, each, stages, **said) for number, each in enumerate(messages, 1)
                   if rank in (each.source, each.target) and (number, rank) not in drop]
@@ -66,7 +66,8 @@ def steady(stages: int, seed: int, count: int) -> Iterator[Sent]:
 
 def waited(store: Store) -> dict[tuple[int, int], tuple[int, int]]:
     """Return the messages and the waits in us by (who waits, for whom)."""
-    return {(row["rank"], row["peer_rank"]): (row["messages"], row["wait_ns"] // 1000) for row in store.view("stage_waits").to_pylist()}
+    rows = store.view("stage_waits").to_pylist()
+    return {(row["rank"], row["peer_rank"]): (row["messages"], row["wait_ns"] // 1000) for row in rows}
 
 
 def true_waits(messages: list[Sent]) -> dict[tuple[int, int], tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,39 @@ def test_holes_stand_where_they_were_launched() -> None:
 ])
 def test_a_segment_is_a_step_or_what_follows_it(steps: list[int], expected: list[int]) -> None:
     assert timelines.segments(np.array(steps, dtype=np.int64), MISSING).tolist() == expected
+
+
+def stepped(works: list[str], first: int, first_row: int = 0) -> Recording:
+    """Return steps with these launches, the first of them with this number."""
+    text = "".join(works)
+    step = np.repeat(np.arange(first, first + len(works)), [len(work) for work in works])
+    return replace(recording(text, first_row=first_row), segment=timelines.segments(step, MISSING))
+
+
+WARM_UP = ["wwxab", "xab", "ab", "ab", "ab"]
+
+
+@pytest.mark.parametrize(("one", "other", "whole"), [
+    (stepped(WARM_UP, 0), stepped(WARM_UP, 1, 100), True),
+    (stepped(WARM_UP, 1), stepped(WARM_UP, 0, 100), True),
+    (stepped(WARM_UP, 3), stepped(WARM_UP, 3, 100), True),
+    (stepped(["ab"] * 5, 0), stepped(["ab"] * 5, 0, 100), True),
+    (stepped(["ab"] * 5, 0), stepped(["ab"] * 5, 1, 100), False),
+    (stepped(["ab"] * 5, 1), stepped(["ab"] * 5, 0, 100), False),
+])
+def test_steps_that_are_counted_from_zero_and_from_one(one: Recording, other: Recording, whole: bool) -> None:
+    """What they launch shows it; where all launch the same, the numbers alone would pair each with the next: none is certain."""
+    found = timelines.pairs(one, timelines.renumbered(one, other))
+    assert rows(found) == ([(row, 100 + row) for row in range(len(one.row))] if whole else [])
+
+
+def test_a_part_of_the_steps_keeps_its_numbers() -> None:
+    """A trace of steps 2 to 4 of ten that are alike; and the same whose launches vary, of which some were lost."""
+    ten, part = stepped(["ab"] * 10, 0), stepped(["ab"] * 3, 2, 100)
+    assert rows(timelines.pairs(ten, timelines.renumbered(ten, part))) == [(4 + i, 100 + i) for i in range(6)]
+    works = ["a" * (1 + step % 3) + "bcd" + "e" * (step % 4) for step in range(10)]
+    ten, part = stepped(works, 0), stepped([works[2], works[3][:-1], works[4]], 2, 100)
+    first = len(works[0]) + len(works[1])
+    assert rows(timelines.pairs(ten, timelines.renumbered(ten, part)))[:4] == [(first + i, 100 + i) for i in range(4)]
+    moved = stepped([works[2], works[3], works[4]], 3, 100)
+    assert rows(timelines.pairs(ten, timelines.renumbered(ten, moved)))[:4] == [(first + i, 100 + i) for i in range(4)]

@@ -87,7 +87,7 @@ def test_a_stream_is_written_as_one_table(bundled_store: Path, tmp_path: Path, f
         written[form] = path
     rows = pq.read_table(written["parquet"])
     said = json.loads(written["json"].read_text())
-    assert said["rows"] == rows.to_pylist() and said["format_version"] == 1
+    assert said["rows"] == rows.to_pylist() and said["version"] == 1
     texts = list(csv.reader(io.StringIO(written["csv"].read_text())))
     assert texts[0] == rows.column_names and len(texts) == rows.num_rows + 1
     assert bool(rows.num_rows) is not bool(filters)

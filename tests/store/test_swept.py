@@ -46,7 +46,8 @@ INSERT INTO kernels BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id
     100 AS duration_ns, launch_id FROM range(6) AS t(i) JOIN api_calls AS a ON a.launch_id = 1000 + i;
 INSERT INTO memory_ops BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, 'P:' || {a} % 3 AS process_id,
     0 AS window_index, i AS memory_op_id, 'gpuP:' || {a} % 3 AS device_id, {c} % 9000 AS start_ns, {d} % 400 AS duration_ns,
-    CASE {b} % 3 WHEN 0 THEN 'memset' ELSE 'memcpy' END AS kind, 1000000 + i AS launch_id, {b} % 2 AS context, {c} % 4 AS stream
+    CASE {b} % 3 WHEN 0 THEN 'memset' ELSE 'memcpy' END AS kind, CASE {b} % 6 WHEN 1 THEN 'allgather' END AS collective,
+    1000000 + i AS launch_id, {b} % 2 AS context, {c} % 4 AS stream
     FROM range({rows} // 4) AS t(i);
 INSERT INTO ranges BY NAME SELECT 'r' AS run, 'nsys' AS tool, 'P' AS profile_id, 'P:' || i % 2 AS process_id, 0 AS window_index,
     i AS range_id, 500 + i * 37 AS start_ns, CASE WHEN i % 9 > 0 THEN {d} % 90 END AS duration_ns, 'step' AS kind, i AS step

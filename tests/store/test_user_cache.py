@@ -54,6 +54,30 @@ def test_files_that_are_not_ours_stay(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (tmp_path / "elsewhere" / f"linked-{DIGEST}.arrow").exists()
 
 
+@pytest.mark.parametrize("linked", ["nsightlens", "nsightlens/views", "nsightlens/stores"])
+def test_what_lies_behind_a_link_is_not_the_caches(linked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    theirs = tmp_path / "theirs" / f"busy_time-{DIGEST}.arrow"
+    theirs.parent.mkdir()
+    theirs.write_text("theirs")
+    (tmp_path / linked).parent.mkdir(exist_ok=True)
+    (tmp_path / linked).symlink_to(theirs.parent)
+    assert user_cache.folder(*Path(linked).parts[1:]) is None and theirs not in user_cache.files()
+    said = CliRunner().invoke(cache_command, ["clear"])
+    assert said.exit_code == 0 and theirs.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("linked", ["nsightlens", "nsightlens/views"])
+def test_nothing_is_kept_behind_a_link(linked: str, bundled_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / linked).parent.mkdir(exist_ok=True)
+    (tmp_path / linked).symlink_to(tmp_path / "theirs")
+    with nl.open(bundled_store) as store:
+        assert store.view("verdict").num_rows
+    assert not list((tmp_path / "theirs").iterdir())
+
+
 def test_the_cache_of_tests_is_of_their_session_alone() -> None:
     folder = user_cache.folder()
     assert os.environ.get(OWN_CACHE) and folder is not None and Path(tempfile.gettempdir()) in folder.parents

@@ -44,8 +44,8 @@ def test_a_view_answers_by_both_names(store: Path) -> None:
 
 
 def test_show_and_views_know_them(store: Path) -> None:
-    ours = run("show", "kernel_summary", "--store", store, "-f", "json").stdout
-    assert json.loads(ours)["rows"] and run("show", "cuda_gpu_kern_sum", "--store", store, "-f", "json").stdout == ours
+    ours = json.loads(run("show", "kernel_summary", "--store", store, "-f", "json").stdout)["rows"]
+    assert ours and json.loads(run("show", "cuda_gpu_kern_sum", "--store", store, "-f", "json").stdout)["rows"] == ours
     shares = json.loads(run("show", "cuda_gpu_sum", "--store", store, "-f", "json").stdout)["rows"]
     assert {row["category"] for row in shares} == {"kernel"}
     again = run("show", "cuda_gpu_sum", "with_calls=true", "--tool", "kineto", "--store", store, "-f", "json").stdout

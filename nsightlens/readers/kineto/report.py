@@ -173,8 +173,8 @@ class Trace:
             yield diagnostic("info", "no_epoch", "The trace has no epoch time: its times are relative only.")
         if tally.unstored:
             passed = f" {_listed(tally.passed)} are ignored in every trace." if tally.passed else ""
-            yield diagnostic("info", "events_not_stored", f"Events ignored, of categories that have no table: {_listed(tally.unstored)}."
-                             + passed, tally.unstored.total())
+            yield diagnostic("info", "events_not_stored", "Events ignored, of categories that have no table: "
+                             f"{_listed(tally.unstored)}.{passed}", tally.unstored.total())
 
 
 def properties(recorded: dict[str, Any]) -> dict[str, object]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, batch_of
-from nsightlens.readers.nsys import gpu, host, mpi
+from nsightlens.readers.nsys import directives, gpu, host, memory_usage, mpi
 from nsightlens.readers.nsys import ranges as nvtx
 from nsightlens.readers.nsys import unified_memory as um
 from nsightlens.readers.nsys.columns import Names, raw
@@ -36,6 +36,7 @@ from nsightlens.readers.nsys.source import (
     HOST_FUNCTION,
     KERNEL,
     MEMCPY,
+    MEMORY_USAGE,
     MEMSET,
     NVTX,
     OS_API,
@@ -62,6 +63,7 @@ class Reading:
         self.api_names = Names(source.strings, gpu.without_version)
         self.os_names = Names(source.strings)
         self.mpi_names = Names(source.strings)
+        self.directive_names = Names(source.strings)
         self.fault_names = {name: Names(source.strings) for name in um.NAMED}
         self.overhead_names = Names(source.strings)
         self.rows: Counter[str] = Counter()
@@ -109,9 +111,13 @@ class Reading:
         yield CPU_PAGE_FAULTS, "page_faults", um.CPU_COLUMNS, lambda b: um.cpu_page_faults(
             b, processes, base, self.fault_names, tally)
         yield GPU_PAGE_FAULTS, "page_faults", um.GPU_COLUMNS, lambda b: um.gpu_page_faults(b, processes, base, tally)
+        yield MEMORY_USAGE, "allocations", memory_usage.COLUMNS, lambda b: memory_usage.allocations(b, processes, base, tally)
         for table, kind in mpi.KINDS.items():
             yield table, "mpi_calls", mpi.COLUMNS, partial(
                 mpi.calls, kind=kind, processes=processes, base_ns=base, names=self.mpi_names, tally=tally)
+        for table, kind in directives.KINDS.items():
+            yield table, "ranges", directives.COLUMNS, partial(
+                directives.ranges, kind=kind, processes=processes, base_ns=base, names=self.directive_names, tally=tally)
         # last: they belong to the processes and devices that the others have
         metrics = Metrics(self.source, processes, self.devices)
         yield GPU_METRICS, "device_samples", METRIC_COLUMNS, lambda b: metrics.samples(b, base, tally)

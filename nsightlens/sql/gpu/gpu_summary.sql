@@ -29,7 +29,8 @@
 -- @column busy_pct                  Union of its kernels and memory operations, as above.
 -- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals; NULL where over 5 % of kernel time has no grid.
 -- @column occupancy_pct             Estimated occupancy, to two decimals (Kineto).
--- @column tensor_core_pct           Share on tensor cores of the kernel time that is known to use them or not, to two decimals.
+-- @column tensor_core_pct           Share on tensor cores of the kernel time that is known to use them or not, to two decimals; NULL
+--     where that is less than half of it.
 -- @column tensor_core_unknown_pct   Share of kernel time for which that is unknown.
 -- @column operator_tensor_core_pct  tensor_core_pct of the kernels whose operator is known.
 CREATE VIEW gpu_summary AS
@@ -59,7 +60,7 @@ SELECT l.run, l.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.devi
     round(100.0 * l.busy_ns / nullif(l.span_ns, 0), 2) AS busy_pct,
     -- of kernels without a grid nothing is known: shares of next to nothing are none
     CASE WHEN coalesce(s.unknown_pct, 0) <= 5 THEN round(100.0 * l.sm_ns / nullif(l.span_ns, 0), 2) END AS sm_efficiency_pct, u.occupancy_pct,
-    round(100.0 * tensor_ns / nullif(known_ns, 0), 2) AS tensor_core_pct,
+    CASE WHEN 2 * known_ns >= all_ns THEN round(100.0 * tensor_ns / nullif(known_ns, 0), 2) END AS tensor_core_pct,
     round(100.0 * (all_ns - coalesce(known_ns, 0)) / nullif(all_ns, 0), 2) AS tensor_core_unknown_pct,
     CASE WHEN op_known > 0 THEN round(100.0 * op_tensor_ns / nullif(op_ns, 0), 2) END AS operator_tensor_core_pct
 FROM _gpu_load AS l

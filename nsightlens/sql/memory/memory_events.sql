@@ -1,14 +1,14 @@
--- Allocations of the PyTorch profiler with their releases, as the plugin's Memory Events: who allocated how much, when, and how long.
+-- Allocations with their releases, as the plugin's Memory Events: who allocated how much, when, and how long.
 -- A row per allocation, and per release of what was allocated before the capture. A release belongs to the last allocation of
 -- its address, if that had its size; traces of PyTorch before 1.10 have no addresses, and each release is a row of its own.
 -- @scope rows
 -- @needs allocations
 -- @requires allocations, ranges, processes
--- @assumes The trace was recorded with profile_memory=True, the only source: no other capture has a row.
+-- @assumes The trace was recorded with profile_memory=True, or with nsys --cuda-memory-usage=true.
 -- @assumes The operator around an allocation, on its thread, caused it. Memory outside PyTorch's allocator is not seen.
 -- @first name, bytes, allocated_at_ns, released_at_ns, held_ns
 -- @column run              Run (one workload in one configuration).
--- @column tool             kineto.
+-- @column tool             kineto or nsys.
 -- @column rank             Rank of the process; NULL where unknown.
 -- @column profile_id       Profile; key of `profiles`.
 -- @column process_id       OS process.

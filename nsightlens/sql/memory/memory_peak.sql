@@ -6,7 +6,7 @@
 -- @assumes The peak lies within the captured window: what was allocated and released before it is not seen.
 -- @assumes PyTorch's allocator manages the memory: CUDA contexts, NCCL buffers and other libraries' memory are not in it.
 -- @column run                   Run (one workload in one configuration).
--- @column tool                  kineto.
+-- @column tool                  kineto or nsys.
 -- @column rank                  Rank of the process; NULL where unknown.
 -- @column profile_id            Profile; key of `profiles`.
 -- @column process_id            OS process.

@@ -1,5 +1,5 @@
 -- CPU-side ranges by name, per run and tool: the numbers of `nsys stats nvtx_sum`, plus percentiles. On nsys data the
--- NVTX ranges, on Kineto data the annotations, operators, modules and steps. Marks and GPU-side copies are left out.
+-- NVTX ranges and the directives of OpenACC and OpenMP, on Kineto data the annotations, operators, modules and steps. Marks and GPU-side copies are left out.
 -- Ranges nest: their totals are not wall time. A range that was never closed counts as an instance only (nsys itself
 -- lets it last to the end of the capture). nsys prints the range as domain:name. Names are without the numbers (op_id,
 -- seq, sizes) that PyTorch writes into NVTX texts: nsys has a row for each of those texts.
@@ -7,10 +7,13 @@
 -- @needs ranges
 -- @alias nvtx_sum
 -- @alias nccl_sum only_domain=NCCL
+-- @alias openacc_sum only_kind=openacc
+-- @alias openmp_sum only_kind=openmp
 -- @assumes Names without their numbers name the same thing: ranges that differ in seq, op_id or sizes only are one row.
 -- @column run        Run (one workload in one configuration).
 -- @column tool       Profiler: nsys or kineto. Never add them up: they saw the same work.
--- @column time_pct   Share of the summed time of all these ranges of this run and tool, to one decimal.
+-- @column time_pct   Share of the summed time of all these ranges of this run and tool, to one decimal; of OpenACC and of OpenMP
+--     among their own.
 -- @column total_ns   Sum of duration_ns.
 -- @column instances  Number of ranges.
 -- @column avg_ns     Mean duration, to one decimal.
@@ -20,7 +23,7 @@
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single range.
 -- @column p5_ns      5th percentile, interpolated linearly between the two nearest ranges.
 -- @column p95_ns     95th percentile, interpolated the same way.
--- @column kind       nvtx_push_pop, nvtx_start_end, annotation, operator, module or step; see `ranges`.
+-- @column kind       nvtx_push_pop, nvtx_start_end, openacc, openmp, annotation, operator, module or step; see `ranges`.
 -- @column domain     NVTX domain; NULL for the default domain and on Kineto data.
 -- @column name       Name of the range.
 CREATE VIEW nvtx_summary AS
@@ -41,7 +44,8 @@ WITH grouped AS (
 )
 SELECT
     run, tool,
-    round(100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY run, tool), 0), 1) AS time_pct,
+    round(100.0 * total_ns / nullif(sum(total_ns) OVER (
+        PARTITION BY run, tool, CASE WHEN kind IN ('openacc', 'openmp') THEN kind END), 0), 1) AS time_pct,
     total_ns, instances,
     round(mean, 1) AS avg_ns,
     quantiles[2] AS median_ns,

@@ -2,13 +2,13 @@
 -- operator; with by_shapes by operator and input shapes. Total includes the operators inside an operator; self excludes them.
 -- GPU time is a sum of durations of kernels and memory operations (concurrent ones count separately); host self time also
 -- excludes CUDA or HIP API calls. If an operator calls itself, its total counts the inner call twice. Left out, as in the
--- plugin: DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU figures are NULL if no GPU
--- work of the process has a known operator. An operator is eligible for tensor cores if the plugin's list or newer operators
+-- plugin: DataParallel.forward, DistributedDataParallel.forward, Optimizer.*, the data loader. GPU time that none of the listed
+-- operators launched itself is the row (no operator). GPU figures are NULL if no GPU work of the process has a known operator. An operator is eligible for tensor cores if the plugin's list or newer operators
 -- (attention, scaled products) include it, an operator inside it is eligible, or it used them.
 -- @scope run
 -- @alias operator_view
 -- @needs operators
--- @requires _operators, processes
+-- @requires _gpu_time, _operators, processes
 -- @assumes The capture has operators: Kineto's cpu_op, or NVTX ranges as PyTorch's emit_nvtx writes them.
 -- @assumes Work launched inside an operator on its thread belongs to it; a CUDA graph belongs to the operator that replays it.
 -- @assumes Host time is wall time of the thread, profiler overhead and waiting included.
@@ -22,11 +22,11 @@
 -- @column rank                   Rank of the process; NULL where unknown, and per run.
 -- @column profile_id             Profile; key of `profiles`; NULL per run.
 -- @column process_id             OS process; NULL per run.
--- @column name                   Operator.
+-- @column name                   Operator; (no operator) for the rest of the GPU time.
 -- @column shapes                 Input shapes as the tool prints them; NULL without by_shapes.
--- @column calls                  Calls.
+-- @column calls                  Calls; NULL, as all but GPU time, for (no operator).
 -- @column device_self_ns         GPU time launched by the operator itself; per run, NULL where it is unknown of a process.
--- @column device_self_pct        Share of the device_self_ns of all operators of the process (or run), to two decimals; NULL where that is 0.
+-- @column device_self_pct        Share of all GPU time of the process (or run), to two decimals; NULL where that is 0.
 -- @column device_total_ns        GPU time launched by it and the operators inside it.
 -- @column host_self_ns           Host time of its own.
 -- @column host_total_ns          Sum of the calls' durations.
@@ -51,6 +51,20 @@ WITH operators AS MATERIALIZED (
         CASE WHEN bool_and(known) AND sum(known_self_ns) > 0 THEN sum(tensor_self_ns) END AS tensor_self_ns,
         CASE WHEN bool_and(known) AND sum(known_total_ns) > 0 THEN sum(tensor_total_ns) END AS tensor_total_ns
     FROM operators GROUP BY run, tool, profile_id, process_id, name, given
+), whole AS (
+    SELECT run, tool, CASE WHEN per = 'process' THEN profile_id END AS profile_id,
+        CASE WHEN per = 'process' THEN process_id END AS process_id, sum(total_ns) AS total_ns
+    FROM _gpu_time GROUP BY ALL
+), listed AS (
+    FROM summed
+    UNION ALL BY NAME
+    SELECT s.run, s.tool, s.profile_id, s.process_id, '(no operator)' AS name, true AS known,
+        TRY_CAST(any_value(w.total_ns) - sum(s.device_self_ns) AS BIGINT) AS device_self_ns,
+        TRY_CAST(any_value(w.total_ns) - sum(s.device_self_ns) AS BIGINT) AS device_total_ns
+    FROM summed AS s JOIN whole AS w ON w.run = s.run AND w.tool = s.tool AND w.profile_id IS NOT DISTINCT FROM s.profile_id
+        AND w.process_id IS NOT DISTINCT FROM s.process_id
+    GROUP BY s.run, s.tool, s.profile_id, s.process_id
+    HAVING bool_or(known) AND any_value(w.total_ns) > sum(s.device_self_ns)
 )
 SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.name, s.given AS shapes, s.calls,
     CASE WHEN known THEN s.device_self_ns END AS device_self_ns,
@@ -60,6 +74,6 @@ SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.name, s.given AS sha
     s.host_self_ns, s.host_total_ns, s.eligible AS tensor_core_eligible,
     round(100.0 * s.tensor_self_ns / nullif(s.device_self_ns, 0), 2) AS tensor_core_self_pct,
     round(100.0 * s.tensor_total_ns / nullif(s.device_total_ns, 0), 2) AS tensor_core_total_pct
-FROM summed AS s
+FROM listed AS s
 LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
 ORDER BY s.run, s.tool, p.rank, s.profile_id, s.process_id, device_self_ns DESC NULLS LAST, s.host_self_ns DESC, s.name, shapes;

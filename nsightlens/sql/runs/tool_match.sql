@@ -13,7 +13,7 @@
 -- @requires _matchable, _match_tools, _match_partners, _match_candidates, _match_open
 -- @assumes Both tools saw the same program with the same inputs.
 -- @assumes Processes of equal rank correspond, and launch in the same order except for what one side lacks.
--- @assumes Both tools number steps alike: if one counts from 0 and the other from 1, launches are matched one step off.
+-- @assumes Both tools number steps alike, or what the steps launch shows that one counts from 0 and the other from 1.
 -- @column run              Run.
 -- @column tool             Tool of the launch.
 -- @column other_tool       The tool it is looked for in.

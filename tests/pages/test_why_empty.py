@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 import nsightlens as nl
-from nsightlens.cli.why_empty import why_empty
 from nsightlens.errors import ViewError
+from nsightlens.pages.why_empty import why_empty
 from nsightlens.views import header, registry
 from nsightlens.views.needs import NEEDS
 from tests.captures import kineto

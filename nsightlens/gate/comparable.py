@@ -1,0 +1,107 @@
+"""What forbids to compare two sides: other GPUs, clocks, ranks, nodes, or other work."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from nsightlens.diagnosis.difference import Difference, Side, renames
+from nsightlens.gate.recordings import Recording
+
+if TYPE_CHECKING:
+    from nsightlens.store.comparison import Place
+
+_SAME = ("GPU", "compute capability", "SMs", "world size", "simulated", "workload.name", "workload.batch_size")
+"""What must be the same where both know it."""
+_CLOCKS = ("GPU core clock (MHz)", "GPU memory clock (MHz)", "max_sm_clock_mhz", "max_memory_clock_mhz", "power_limit_w")
+"""What must be nearly the same: numbers, of which a GPU prints others from time to time."""
+_NEAR_PCT = 5
+_WORK_PCT, _NAMES_PCT = 50, 10
+"""Share of the GPU's time that both sides must spend on the same operators and shapes; by names of kernels alone, which a library
+chooses, on the same kernels."""
+NODES, WORK = "nodes", "work"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What differs, and how it is on each side. WORK: the percent of each side's time that the other has, too."""
+
+    what: str
+    base: str
+    candidate: str
+
+
+def obstacles(
+    places: tuple[Sequence[Place], Sequence[Place]], sides: tuple[Sequence[Recording], Sequence[Recording]], tool: str,
+    found: Difference | None,
+) -> list[Obstacle]:
+    """Return what forbids the comparison. tool: what timed the recordings; found: the difference of their trees."""
+    known = [_properties(side, tool) for side in places]
+    differ = [Obstacle(name, *(", ".join(sorted(side[name])) for side in known)) for name in (*_SAME, *_CLOCKS)
+              if all(name in side for side in known) and not _are_alike(name, known[0][name], known[1][name])]
+    return [*differ, *_nodes(sides), *(_work(found) if found else [])]
+
+
+def _properties(places: Iterable[Place], tool: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for place in places:
+        for row in place.store.view("comparability", base=place.run, other=place.run).to_pylist():
+            if row["base_value"] and row["tool"] == tool:
+                found[row["property"]] |= {*row["base_value"].split(", ")}
+    return found
+
+
+def _are_alike(name: str, base: set[str], candidate: set[str]) -> bool:
+    if name in _SAME:
+        return base == candidate
+    try:
+        middles = [median(map(float, values)) for values in (base, candidate)]
+    except ValueError:
+        return base == candidate
+    return 100 * abs(middles[1] - middles[0]) <= _NEAR_PCT * middles[0]
+
+
+def _nodes(sides: tuple[Sequence[Recording], Sequence[Recording]]) -> list[Obstacle]:
+    """Return that no node ran both sides although some ran several recordings: how nodes differ is then in the difference.
+
+    Where each recording has a node of its own, as containers do, they vary as recordings do.
+    """
+    nodes = [[one.node for one in side] for side in sides]
+    several = any(len(side) > 1 for side in nodes)
+    repeats = any(len({*side}) < len(side) for side in nodes)
+    if None in nodes[0] or None in nodes[1] or {*nodes[0]} & {*nodes[1]} or not (several and repeats):
+        return []
+    return [Obstacle(NODES, *(", ".join(sorted({str(node) for node in side})) for side in nodes))]
+
+
+def _work(found: Difference) -> list[Obstacle]:
+    """Return that the two sides do different work, by what their GPUs spend time on."""
+    base, candidate = found.sides[0], found.sides[-1]
+    work = [_by_operator(side) for side in (base, candidate)]
+    least = _WORK_PCT
+    if not all(work):
+        work, least = [_by_kernel(side) for side in (base, candidate)], _NAMES_PCT
+        renamed = renames(base, candidate)
+        work[0] = {renamed.get(str(name), name): ns for name, ns in work[0].items()}
+    if not all(work):
+        return []
+    both = work[0].keys() & work[1].keys()
+    shares = [100 * sum(ns for name, ns in of_side.items() if name in both) / sum(of_side.values()) for of_side in work]
+    return [Obstacle(WORK, *(f"{pct:.0f} %" for pct in shares))] if max(shares) < least else []
+
+
+def _by_operator(side: Side) -> Mapping[object, int]:
+    """Return the ns of each operator with its shapes, where they were recorded."""
+    found: dict[object, int] = defaultdict(int)
+    for issuers in side.issuers.values():
+        for issuer, ns in issuers.items():
+            if issuer[1]:
+                found[issuer] += ns
+    return found
+
+
+def _by_kernel(side: Side) -> Mapping[object, int]:
+    return {piece.key: piece.ns for pieces in side.sums.pieces.values() for piece in pieces if piece.family != "memory"}
