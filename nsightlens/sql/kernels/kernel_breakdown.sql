@@ -40,9 +40,9 @@ WITH work AS (
         CASE WHEN communication_pattern IS NULL AND collective IS NOT NULL THEN 'communication' ELSE 'memory' END
     FROM memory_ops WHERE tool <> 'ncu' AND duration_ns >= 0
 ), named AS (
-    -- whole numbers: the deviation is the same whatever the order; of squares beyond 19 hours it is unknown
+    -- whole numbers: the deviation is the same whatever the order; of squares beyond 52 days it is unknown
     SELECT run, tool, profile_id, process_id, kernel_type, name, sum(duration_ns) AS total_ns, count(*) AS instances,
-        sum(CASE WHEN duration_ns < 1::BIGINT << 46 THEN duration_ns::HUGEINT * duration_ns END) AS squares,
+        sum(CASE WHEN duration_ns < 1::BIGINT << 52 THEN duration_ns::HUGEINT * duration_ns END) AS squares,
         min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
     FROM work
     GROUP BY run, tool, profile_id, process_id, kernel_type, name
@@ -56,7 +56,7 @@ WITH work AS (
     FROM (SELECT *, CASE WHEN how_many IS NULL OR place <= how_many THEN place END AS position FROM ordered)
     GROUP BY run, tool, profile_id, process_id, kernel_type, position, listed
 ), deviating AS (
-    SELECT *, CASE WHEN max_ns < 1::BIGINT << 46 AND instances > 1 AND instances * squares::DOUBLE < 1.7e38
+    SELECT *, CASE WHEN max_ns < 1::BIGINT << 52 AND instances > 1 AND instances * squares::DOUBLE < 1.7e38
         THEN sqrt((instances * squares - total_ns::HUGEINT * total_ns)::DOUBLE / instances / (instances - 1)) END AS stddev_ns
     FROM grouped
 )

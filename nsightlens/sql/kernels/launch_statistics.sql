@@ -30,21 +30,21 @@
 CREATE MACRO launch_statistics(long_call_ns := 50000, long_delay_ns := 100000) AS TABLE
 WITH launched AS NOT MATERIALIZED (
     -- a graph launch owns many kernels: it is one launch, as is a copy
-    SELECT launch_id, min(start_ns) AS start_ns, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS gpu_ns
-    FROM _gpu_work WHERE launch_id IS NOT NULL GROUP BY launch_id
+    SELECT profile_id, launch_id, min(start_ns) AS start_ns, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS gpu_ns
+    FROM _gpu_work WHERE launch_id IS NOT NULL GROUP BY profile_id, launch_id
 ), launches AS NOT MATERIALIZED (
     SELECT c.run, c.tool, c.profile_id, c.process_id, c.duration_ns AS call_ns, w.gpu_ns,
         greatest(w.start_ns - (c.start_ns + c.duration_ns), 0) AS delay_ns
-    FROM launched AS w JOIN api_calls AS c ON c.launch_id = w.launch_id
+    FROM launched AS w JOIN api_calls AS c ON c.profile_id = w.profile_id AND c.launch_id = w.launch_id
     WHERE c.start_ns IS NOT NULL AND c.duration_ns IS NOT NULL
 ), summed AS (
     SELECT run, tool, profile_id, process_id, count(*) AS launches,
         [avg(call_ns), avg(gpu_ns), avg(delay_ns)] AS means,
-        -- whole numbers: the deviation is the same whatever the order; of squares beyond 19 hours it is unknown
+        -- whole numbers: the deviation is the same whatever the order; of squares beyond 52 days it is unknown
         [count(call_ns), count(gpu_ns), count(delay_ns)] AS known, [sum(call_ns), sum(gpu_ns), sum(delay_ns)] AS totals,
-        [sum(CASE WHEN call_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN call_ns::HUGEINT * call_ns END),
-            sum(CASE WHEN gpu_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN gpu_ns::HUGEINT * gpu_ns END),
-            sum(CASE WHEN delay_ns BETWEEN -(1::BIGINT << 46) AND 1::BIGINT << 46 THEN delay_ns::HUGEINT * delay_ns END)] AS squares,
+        [sum(CASE WHEN call_ns BETWEEN -(1::BIGINT << 52) AND 1::BIGINT << 52 THEN call_ns::HUGEINT * call_ns END),
+            sum(CASE WHEN gpu_ns BETWEEN -(1::BIGINT << 52) AND 1::BIGINT << 52 THEN gpu_ns::HUGEINT * gpu_ns END),
+            sum(CASE WHEN delay_ns BETWEEN -(1::BIGINT << 52) AND 1::BIGINT << 52 THEN delay_ns::HUGEINT * delay_ns END)] AS squares,
         [min(call_ns), min(gpu_ns), min(delay_ns)] AS lowest,
         [quantile_cont(call_ns, [0.25, 0.5, 0.75]), quantile_cont(gpu_ns, [0.25, 0.5, 0.75]),
             quantile_cont(delay_ns, [0.25, 0.5, 0.75])] AS quartiles,
@@ -59,7 +59,7 @@ WITH launched AS NOT MATERIALIZED (
 SELECT
     s.run, s.tool, p.rank, s.profile_id, s.process_id, ['call_duration', 'gpu_duration', 'launch_delay'][place] AS quantity,
     launches, round(means[place], 1) AS avg_ns,
-    CASE WHEN min_ns > -(1::BIGINT << 46) AND max_ns < 1::BIGINT << 46 AND n > 1 AND n * square_sum::DOUBLE < 1.7e38
+    CASE WHEN min_ns > -(1::BIGINT << 52) AND max_ns < 1::BIGINT << 52 AND n > 1 AND n * square_sum::DOUBLE < 1.7e38
         THEN sqrt((n * square_sum - total_ns * total_ns)::DOUBLE / n / (n - 1)) END AS stddev_ns, min_ns,
     quartiles[place][1] AS p25_ns, quartiles[place][2] AS median_ns, quartiles[place][3] AS p75_ns, max_ns,
     outliers[place] AS outliers, round(100.0 * outliers[place] / launches, 1) AS outliers_pct
