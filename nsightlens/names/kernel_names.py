@@ -69,9 +69,10 @@ def facts(recorded: Sequence[str], tool: str) -> Facts:
         shorts = [parsed.short for parsed in read]
         families = classified([key or parsed.key for key, parsed in zip(keys, read, strict=True)],
                               [parsed.scope for parsed in read])
-        readable = [_readable(name) for name in names]
-        for column, values in zip(found, (shorts, keys, families, uses(readable, shorts, families)), strict=True):
-            column += values
+        found.short_name.extend(shorts)
+        found.kernel_key.extend(keys)
+        found.family.extend(families)
+        found.tensor_cores.extend(uses([_readable(name) for name in names], shorts, families))
     return found._replace(kernel_key=_apart(recorded, found.kernel_key, tool))
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from nsightlens.cli.doctor import command
-from nsightlens.doctor import fitness
+from nsightlens.doctor import fitness, installation
 from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding, Machine, examine, verdict
 from tests.captures import kineto
 from tests.terminal.whole_commands import recorded, too_long
@@ -165,10 +165,17 @@ def test_a_run_directory_tells_missing_ranks(path: Path, tmp_path: Path) -> None
     assert [f.found for f in found if f.state == BAD] == ["torch/broken.json: it is empty"]
 
 
+@pytest.fixture(scope="module")
+def imports() -> Finding:
+    """What another Python says of our libraries: it takes as long as all else."""
+    return installation.import_finding(installation._NATIVE)
+
+
 @pytest.mark.parametrize("columns", ["80", "100", "300", "20", ""])
 def test_it_reads_well_with_nothing_installed(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str,
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imports: Finding, columns: str,
 ) -> None:
+    monkeypatch.setattr(installation, "import_finding", lambda _: imports)
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.chdir(tmp_path)
     with recorded() as made:

@@ -13,12 +13,15 @@ NUMBERS = {
 """Of each kind a case in which curing it gains 6 % or more."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_planted_fault_is_named_with_its_gain(kind: str) -> None:
-    those, table = case(NUMBERS[kind]), Table({each: Row() for each in KINDS}, Row())
-    read([those.healthy, those.one])
-    wrong = count(those.healthy, those.one, table)
-    assert table.kinds[kind] == Row(1, 1, 1, 1), wrong
+@pytest.mark.parametrize("first", range(3))
+def test_each_planted_fault_is_named_with_its_gain(first: int) -> None:
+    """A store holds a third of them: what a store costs is paid three times, and processors share the work."""
+    cases = {kind: case(NUMBERS[kind]) for kind in [*KINDS][first::3]}
+    read([job for each in cases.values() for job in (each.healthy, each.one)])
+    for kind, each in cases.items():
+        table = Table({other: Row() for other in KINDS}, Row())
+        wrong = count(each.healthy, each.one, table)
+        assert table.kinds[kind] == Row(1, 1, 1, 1), (kind, wrong)
 
 
 def test_a_fault_changes_no_other_duration() -> None:
