@@ -108,4 +108,4 @@ def test_every_column_with_a_unit_in_its_documentation_has_one() -> None:
     for ending, unit in (("_ns", "ns"), ("_bytes", "bytes"), ("_pct", "%"), ("bytes_per_s", "bytes/s"), ("_hz", "Hz")):
         named = [name for name in columns | of_tables if name.endswith(ending)]
         assert named and {envelope.unit_of(name) for name in named} == {unit}
-    assert envelope.unit_of("streams") is None and envelope.unit_of("gbyte_per_s") == "GB/s"
+    assert envelope.unit_of("streams") is None and envelope.unit_of("ns") == "ns" and envelope.unit_of("gbyte_per_s") == "GB/s"
