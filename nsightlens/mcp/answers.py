@@ -26,6 +26,7 @@ _LONGEST, _LONGEST_PROSE = 160, 700
 _PROSE = ("text", "message", "what", "action", "against", "meaning", "doc", "sql", "reason")
 _LISTED = 30
 _DIGITS = 7
+_TRIES = 5
 Rows = list[dict[str, Any]]
 
 
@@ -55,13 +56,17 @@ def text_of(answer: Answer, store: Path, warnings: Sequence[str] = ()) -> str:
     columns = [name for table in tables.values() for name in table.column_names]
     about = replace(answer.about, program=__version__)
     fixed = {**head(about, command, columns), **_unknown(tables), **tail(about)}
-    room = FEW_BYTES if answer.limit is None else MOST_BYTES
-    shown = _fitting(whole, room - len(dumped(_cleaned(fixed, _LONGEST_PROSE)).encode()) - _ROOM_FOR_NOTES)
-    fixed["notes"] = [*about.notes(), *answer.notes, *warnings, *_left_out(answer, shown)]
-    return dumped({**_cleaned(fixed, _LONGEST_PROSE), **({"rows": shown[""]} if "" in shown else {"tables": shown})})
-
-
-_ROOM_FOR_NOTES = 200
+    noted = [*about.notes(), *answer.notes, *warnings]
+    text, room = "", FEW_BYTES if answer.limit is None else MOST_BYTES
+    excess = len(dumped(_cleaned(fixed, _LONGEST_PROSE)).encode())
+    for _ in range(_TRIES):  # what is left out is said, which takes bytes itself
+        shown, room = _fitting(whole, room - excess)
+        said = _cleaned({**fixed, "notes": [*noted, *_left_out(answer, shown)]}, _LONGEST_PROSE)
+        text = dumped({**said, **({"rows": shown[""]} if "" in shown else {"tables": shown})})
+        excess = len(text.encode()) - (FEW_BYTES if answer.limit is None else MOST_BYTES)
+        if excess <= 0:
+            break
+    return text
 
 
 def _unknown(tables: Mapping[str, pa.Table]) -> dict[str, object]:
@@ -71,14 +76,17 @@ def _unknown(tables: Mapping[str, pa.Table]) -> dict[str, object]:
     return {"unknown": sorted({*table.column_names} - known_columns(table)) if table.num_rows else []}
 
 
-def _fitting(tables: Mapping[str, Rows], room: int) -> dict[str, Rows]:
-    """Return the first rows of each table, as many as there is room for: the largest gives way, of two alike the later."""
+def _fitting(tables: Mapping[str, Rows], room: int) -> tuple[dict[str, Rows], int]:
+    """Return the first rows of each table, as many as there is room for, and their bytes.
+
+    The largest table gives way, of two alike the later.
+    """
     sizes = {name: [len(dumped(row).encode()) + 1 for row in rows] for name, rows in tables.items()}
     place, totals = {name: number for number, name in enumerate(sizes, 1)}, {name: sum(rows) for name, rows in sizes.items()}
     while sum(totals.values()) > room and max(map(len, sizes.values())) > 1:
         largest = max(sizes, key=lambda name: (len(sizes[name]) > 1, place[name] * totals[name]))
         totals[largest] -= sizes[largest].pop()
-    return {name: rows[:len(sizes[name])] for name, rows in tables.items()}
+    return {name: rows[:len(sizes[name])] for name, rows in tables.items()}, sum(totals.values())
 
 
 def _left_out(answer: Answer, shown: Mapping[str, Rows]) -> list[str]:
@@ -95,7 +103,8 @@ def error_text(error: NsightlensError) -> str:
     """Return what went wrong, and what can be asked for instead, as JSON."""
     choices = [_short(str(choice), _LONGEST) for choice in error.choices] if isinstance(error, UsageError) else []
     few = choices if len(choices) <= _LISTED and len(dumped(choices)) < FEW_BYTES // 2 else []
-    return dumped({"error": _short(error.told(call_of), _LONGEST_PROSE), **({"choices": few} if few else {})})
+    said = " ".join(error.told(call_of).split())
+    return dumped({"error": _short(said, _LONGEST_PROSE), **({"choices": few} if few else {})})
 
 
 def call_of(command: Command) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nsightlens.mcp.answers import Answer
 from nsightlens.pages import from_python, verdict_page
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from nsightlens.mcp.session import Session
 
 _VERDICT = ("run", "tool", "kind", "cause", "subject", "total_ns", "share_pct", "winnable_ns", "text")
+_OF_TREE = ("other_run", "unit", "node", "depth", "state", "base_ns", "other_ns", "difference_ns", "low_ns", "high_ns",
+            "change_pct")
+_DEEP = 2
 _TREE = pa.schema([("run", pa.string()), ("tool", pa.string()), ("node", pa.string()), ("depth", pa.int32()),
                    ("total_ns", pa.int64()), ("share_pct", pa.float64()), ("count", pa.int64())])
 _OF_RANKS = ("straggler", "communicator_summary", "rank_balance", "rank_clock")
@@ -63,13 +67,17 @@ def compare_runs(
     found = of_runs(store, base, other, by=by, time=tool)
     return Answer(
         Command("compare", (*found.runs, ("--by", by), *_options({"tool": tool}))),
-        {name: _changed(table) if name in ("tree", "counters") else table for name, table in found.items()},
+        {name: _changed(session, name, table) for name, table in found.items()},
         About("compare-runs", window={"run": list(found.runs)}, certainty=found.certainty or None, notes=lambda: found.first),
         more=f"show tree_difference or run_difference, with base={found.runs[0]}, other={found.runs[1]}")
 
 
-def _changed(table: pa.Table) -> pa.Table:
-    return table.drop_columns([name for name in ("base", "other", "tool") if name in table.column_names])
+def _changed(session: Session, name: str, table: pa.Table) -> pa.Table:
+    """Return of a tree its first levels, and of all tables the columns that say most."""
+    if name == "tree":
+        table = table.filter(pc.less_equal(table["depth"], _DEEP))
+    first = {"tree": _OF_TREE, "differences": session.store.views["run_difference"].first}.get(name, table.column_names)
+    return table.select([column for column in first if column in table.column_names])
 
 
 def compare_ranks(session: Session, run: str | None = None, tool: str | None = None) -> Answer:

@@ -11,6 +11,7 @@ from nsightlens.errors import UsageError
 from nsightlens.mcp.answers import MOST_ROWS, Answer
 from nsightlens.pages.envelope import About, window_of
 from nsightlens.pages.why_empty import why_empty
+from nsightlens.schema import TABLES
 from nsightlens.store.filter_values import confirm
 from nsightlens.terminal.command import Argument, Command
 from nsightlens.views import registry, search
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 _OF_RUNS = ("run", "tool", "ranks", "gpus", "kernels", "kernel_ns", "gpu_span_ns", "truncated", "simulated", "errors", "warnings")
 _KERNELS = """
-SELECT run, tool, name, any_value(family) AS family, count(*) AS launches, sum(duration_ns) AS total_ns,
+FROM (SELECT run, tool, name, any_value(family) AS family, count(*) AS launches, sum(duration_ns) AS total_ns,
   round(100 * sum(duration_ns) / sum(sum(duration_ns)) OVER (PARTITION BY run, tool), 2) AS time_pct,
   mode(op) AS op, count(DISTINCT op) AS ops, mode(op_shapes) AS op_shapes, mode(module) AS module
-FROM kernels WHERE {where} GROUP BY run, tool, name ORDER BY total_ns DESC, run, tool, name"""
+FROM kernels WHERE {where} GROUP BY run, tool, name) WHERE {named} ORDER BY total_ns DESC, run, tool, name"""
 
 
 def runs(session: Session) -> Answer:
@@ -48,8 +49,10 @@ def views(session: Session, question: str = "") -> Answer:
                   more="ask with other words; the resource nsightlens://views has all")
 
 
-def describe_view(session: Session, name: str) -> Answer:
-    """Say what the rows of a view are, its parameters and its columns. name: of the view, or what another tool calls it."""
+def describe_view(session: Session, name: str, limit: int | None = None) -> Answer:
+    """Say what the rows of a view are, its parameters and its columns. name: of the view, or what another tool calls it. limit:
+    columns.
+    """
     view, _ = registry.named(name, session.store.views)
     text = pa.schema([("name", pa.string()), ("meaning", pa.string())])
     about = {"name": view.name, "doc": view.doc, "scope": view.scope, "assumes": list(view.assumes)}
@@ -57,7 +60,7 @@ def describe_view(session: Session, name: str) -> Answer:
     columns = [{"name": column, "meaning": meaning} for column, meaning in view.columns]
     return Answer(Command("views", (view.name,)), {
         "view": pa.Table.from_pylist([about]), "parameters": pa.Table.from_pylist(params, text),
-        "columns": pa.Table.from_pylist(columns, text)}, About("view"), limit=MOST_ROWS)
+        "columns": pa.Table.from_pylist(columns, text)}, About("view"), limit, "ask with limit")
 
 
 def show(
@@ -65,9 +68,12 @@ def show(
     limit: int | None = None,
 ) -> Answer:
     """Return rows of a view. filters: {column: value or list of values}, and the view's own parameters; in names * stands for
-    any text. columns: only these. sort: a column, -column for the largest first. limit: rows (at most 1,000).
+    any text. columns: only these; none: all but ids. sort: a column, -column for the largest first. limit: rows (at most 1,000).
     """
     store = session.store
+    if view in TABLES and view not in store.views:
+        raise UsageError((f"{view} is a table, not a view: ", Command("sql", (f"FROM {view} LIMIT 10",))), subject="view",
+                         value=view)
     found, given = registry.named(view, store.views)
     asked = {**given, **registry.with_filters(found, filters or {})}
     known = [name for name, _ in found.columns]
@@ -81,7 +87,7 @@ def show(
     return Answer(
         Command("show", (found.name, *_filters(asked), *([("--columns", ",".join(columns))] if columns else []),
                          *([("--sort", sort)] if sort else []))),
-        {"": table.select(columns) if columns else table},
+        {"": table.select(columns or [name for name in known if not name.endswith("_id")])},
         About("show", window=window_of(asked), not_recorded=lambda: [] if table.num_rows else why_empty(store, found, asked),
               notes=lambda: found.notes(2) if table.num_rows else []),
         limit, left=rows.num_rows - table.num_rows, is_cut=not sort)
@@ -125,12 +131,12 @@ def kernels(
     limit: int | None = None,
 ) -> Answer:
     """List kernels by their time, with the operator, its shapes and the module that launched most of them. name: part of the
-    kernel's name. time_pct is of the rows' run and tool; a tool that did not record operators has null there.
+    kernel's name. time_pct is the share of all kernels of the run and tool; a tool that did not record operators has null there.
     """
     wanted = {"run": run, "tool": tool, "rank": rank}
     where = [f"{column} = {registry.literal(value)}" for column, value in wanted.items() if value is not None]
-    where += [f"contains(lower(name), {registry.literal(name.lower())})"] if name else []
-    statement = _KERNELS.format(where=" AND ".join(where) or "true").strip()
+    named = f"contains(lower(name), {registry.literal(name.lower())})" if name else "true"
+    statement = _KERNELS.format(where=" AND ".join(where) or "true", named=named).strip()
     store = session.store
     confirm(store.values_of, {column: value for column, value in wanted.items() if value is not None}, "{}")
     table = store.sql(statement, most=MOST_ROWS)

@@ -75,7 +75,7 @@ def tail(about: About) -> dict[str, object]:
 
 def unit_of(column: str) -> str | None:
     """Return the unit of a column's numbers, by its name; None for what has none."""
-    return next((unit for ending, unit in _UNITS.items() if column.endswith(ending)), None)
+    return next((unit for ending, unit in _UNITS.items() if f"_{column}".endswith(ending)), None)
 
 
 def of_rows(about: About, command: Command, tables: Iterable[pa.Table]) -> Iterator[str]:

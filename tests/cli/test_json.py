@@ -30,6 +30,7 @@ ASKED = {
     "view": ["views", "busy_time"], "doctor": ["doctor"], "cache": ["cache"], "summary": ["summary"], "plan-ncu": ["plan-ncu"],
     "compare-ranks": ["compare", "ranks"], "compare-runs": ["compare", "base", "fused"],
     "roofline": ["roofline"],
+    "check": ["check", "--base", "base", "--candidate", "fused", "--on-undecided", "pass", "--force"],
     "scan": ["scan", str(ROOT / "fixtures/resnet18_cpu")], "reconcile": ["reconcile", "x.csv", "a = b"],
 }
 
@@ -70,7 +71,7 @@ def test_every_answer_is_what_its_schema_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("x.csv").write_text("a,b\n1,2\n")
-    monkeypatch.setenv("NSIGHTLENS_STORE", str(shared("base-and-fused", _two_runs) if name == "compare-runs" else bundled_store))
+    monkeypatch.setenv("NSIGHTLENS_STORE", str(shared("base-and-fused", _two_runs) if name in ("compare-runs", "check") else bundled_store))
     answer = valid(json.loads(run(*ASKED[name], "-f", "json").stdout))
     assert answer["schema"] == f"nsightlens.{name}" and (answer.get("rows") or answer["tables"])
     again = json.loads(run(*shlex.split(answer["repeat"])[1:]).stdout)
@@ -108,4 +109,4 @@ def test_every_column_with_a_unit_in_its_documentation_has_one() -> None:
     for ending, unit in (("_ns", "ns"), ("_bytes", "bytes"), ("_pct", "%"), ("bytes_per_s", "bytes/s"), ("_hz", "Hz")):
         named = [name for name in columns | of_tables if name.endswith(ending)]
         assert named and {envelope.unit_of(name) for name in named} == {unit}
-    assert envelope.unit_of("streams") is None and envelope.unit_of("gbyte_per_s") == "GB/s"
+    assert envelope.unit_of("streams") is None and envelope.unit_of("ns") == "ns" and envelope.unit_of("gbyte_per_s") == "GB/s"

@@ -20,6 +20,7 @@ import anyio  # isort: skip
 
 from nsightlens.mcp import server
 from nsightlens.mcp.answers import FEW_BYTES
+from nsightlens.views import registry
 
 pytestmark = pytest.mark.slow
 FIXTURE = ROOT / "fixtures" / "simulated_resnet18_ddp"
@@ -57,7 +58,9 @@ def test_each_tool_answers_in_few_bytes_and_changes_nothing(two: Path) -> None:
         for name, arguments in CALLS.items():
             answer = valid(await ask(name, **arguments))
             assert answer.get("rows") or any(answer["tables"].values()), name
-        assert max(ask.sizes) <= FEW_BYTES, dict(zip(CALLS, ask.sizes, strict=True))
+        for view in registry.known():
+            await ask("describe_view", name=view)
+        assert max(ask.sizes) <= FEW_BYTES, dict(zip(CALLS, ask.sizes, strict=False))
 
     asking(work, "--store", two)
     assert _files(two) == before
@@ -74,6 +77,8 @@ def test_answers_are_those_of_the_views(bundled_store: Path) -> None:
         assert summary["window"]["judged"][0]["total_ns"] == verdict["of_ns"]
         timed = (await ask("kernels", tool="nsys", limit=20))["rows"]
         assert [row["total_ns"] for row in timed] == [row["total_ns"] for row in kernels]
+        named = (await ask("kernels", tool="nsys", name=timed[0]["name"].partition("<")[0], limit=1))["rows"]
+        assert named == timed[:1], "the share is of all kernels"
         shown = await ask("show", view="top_kernels", filters={"tool": "nsys"}, sort="total_ns", limit=1)
         assert shown["rows"][0]["total_ns"] == min(row["total_ns"] for row in kernels) and "19 more" in str(shown["notes"])
         empty = await ask("show", view="mpi_call_summary")
@@ -85,6 +90,7 @@ def test_answers_are_those_of_the_views(bundled_store: Path) -> None:
 def test_errors_say_what_to_ask_instead(bundled_store: Path) -> None:
     async def work(ask: Asking) -> None:
         assert "top_kernels" in (await ask.error("show", view="top_kernel"))["error"]
+        assert 'sql(statement="FROM kernels LIMIT 10")' in (await ask.error("show", view="kernels"))["error"]
         assert "total_ns" in (await ask.error("show", view="top_kernels", columns=["totl_ns"]))["error"]
         assert (await ask.error("show", view="top_kernels", filters={"run": "x"}))["choices"]
         assert (await ask.error("show", view="top_kernels", by=1))["choices"] == ["view", "filters", "columns", "sort", "limit"]
