@@ -20,13 +20,20 @@ def content(uri: str) -> str:
     """Return the text of a resource. Raises UsageError for one that there is not."""
     match uri:
         case "nsightlens://glossary":
-            return Path(__file__).with_name("glossary.md").read_text(encoding="utf-8")
+            return _glossary()
         case "nsightlens://views":
             return _views()
         case "nsightlens://tables":
             return _tables()
     raise UsageError(f"there is no resource {uri}; there are {', '.join(RESOURCES)}", subject="resource", value=uri,
                      choices=list(RESOURCES))
+
+
+def _glossary() -> str:
+    """Return docs/glossary.md: inside an installed package, else in the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    place = next(path for path in (package / "_glossary.md", package.parent / "docs" / "glossary.md") if path.is_file())
+    return place.read_text(encoding="utf-8")
 
 
 def _views() -> str:

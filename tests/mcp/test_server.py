@@ -233,10 +233,6 @@ def test_resources(bundled_store: Path) -> None:
     asking(work, "--store", bundled_store)
 
 
-def test_the_glossary_of_the_package_is_that_of_the_docs() -> None:
-    assert (ROOT / "nsightlens/mcp/glossary.md").read_bytes() == (ROOT / "docs/glossary.md").read_bytes(), "run: make docs"
-
-
 def test_neither_the_package_nor_help_loads_mcp() -> None:
     for words in (["--help"], ["mcp", "--help"]):
         code = (f"import sys; from nsightlens.cli import main; sys.argv = ['nsightlens', *{words}]\ntry: main()\n"
