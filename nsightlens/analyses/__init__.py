@@ -55,7 +55,9 @@ def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
 
 def pieces(view: View, parameters: Mapping[str, object], ask: Ask) -> Iterator[pa.Table] | None:
     """Return the rows of `run` some after others, where an analysis of ours has them so (`tables`); else None."""
-    module = import_module(f"nsightlens.analyses.{view.name}") if view.is_shipped and not view.sql else None
+    if not view.is_shipped or view.sql:
+        return None
+    module = import_module(f"nsightlens.analyses.{view.name}")
     if not hasattr(module, "tables"):
         return None
     arguments, selected = registry.asked(view, parameters)

@@ -165,7 +165,8 @@ def _warm_up(step: Int) -> Mask:
     known = step[step != MISSING]
     if not len(known):
         return np.arange(len(step)) < len(step) // 5
-    return (step == MISSING) | ((step <= known.min()) & (known.min() < known.max()))
+    is_first: Mask = (step == MISSING) | ((step <= known.min()) & (known.min() < known.max()))
+    return is_first
 
 
 def _of_steps(launches: _Launches) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from nsightlens.columns.arrays import MISSING, Hash, Places, hash_rows, integers
 from nsightlens.discovery.suspects import struck_all
 from nsightlens.names import kernel_names as names
 from nsightlens.names.demangle import demangle
+
+_Value = TypeVar("_Value")
 
 LAUNCH, BEGIN, END = 1, 2, 3
 """Codes of calls: a kernel launch that succeeded, the begin and the end of a stream capture; 0 for all others."""
@@ -89,8 +92,14 @@ def kernel_names(recorded: Sequence[tuple[str | None, str | None]], tool: str) -
     facts = names.facts(distinct, tool)
     if known == distinct:
         return KernelNames(known, *facts)
-    place = {name: number for number, name in enumerate(distinct)}
-    return KernelNames(known, *([None if name is None else column[place[name]] for name in known] for column in facts))
+    number = {name: number for number, name in enumerate(distinct)}
+    place = [None if name is None else number[name] for name in known]
+    return KernelNames(known, _taken(facts.short_name, place), _taken(facts.kernel_key, place), _taken(facts.family, place),
+                       _taken(facts.tensor_cores, place))
+
+
+def _taken(column: Sequence[_Value], places: Sequence[int | None]) -> list[_Value | None]:
+    return [None if place is None else column[place] for place in places]
 
 
 def configuration(batch: pa.RecordBatch) -> Hash:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -93,7 +93,7 @@ def show(
         limit, left=rows.num_rows - table.num_rows, is_cut=not sort)
 
 
-def _first(store: Store, view: View, asked: Mapping[str, object], most: int | None) -> pa.Table:
+def _first(store: Store, view: View, asked: Mapping[str, Any], most: int | None) -> pa.Table:
     """Return the first rows of a view; most: None: all that there are."""
     def batches() -> Iterator[pa.RecordBatch]:
         count = 0

@@ -268,7 +268,7 @@ class Store(Asking, Exclusive):
                 first = next(found, None)
                 if first is not None:
                     if not first.num_rows and (meant := filter_values.found_instead(self, view, given, parameters)):
-                        yield from self.batches(view.name, **meant)
+                        yield from self.batches(view.name, first_rows, **meant)
                         return
                     yield first
                     yield from found
