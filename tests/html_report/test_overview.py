@@ -8,7 +8,8 @@ from nsightlens.html_report.overview import overview
 
 FINDING: dict[str, Any] = {
     "run": "r", "tool": "nsys", "cause": "API calls", "subject": "cudaMalloc", "issuer": None, "who": "rank 3",
-    "total_ns": 1_500_000_000, "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": None, "what": "it waits", "action": "wait less",
+    "total_ns": 1_500_000_000, "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": None,
+    "what": "it waits", "action": "wait less",
     "against": None, "confidence": "high", "command": ["show", "cuda_api_summary"]}
 NONE: dict[str, list[dict[str, Any]]] = {
     "profile_overview": [], "diagnostic_summary": [], "verdict": [], "findings": [], "time_tree": [],
