@@ -12,7 +12,7 @@ from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
 from nsightlens.diagnosis.os_calls import sort_of
-from nsightlens.diagnosis.tree import Tree
+from nsightlens.diagnosis.tree import Tree, by_process
 from nsightlens.diagnosis.verdict import (
     COMMUNICATION,
     COMPUTING,
@@ -34,6 +34,8 @@ from nsightlens.views.figures import counted, duration, number, share, spans
 from nsightlens.views.node_names import NODE_NAMES
 
 _WORTH_PCT = 5
+_UNEVEN_PCT = 60
+"""Share of computing from which on one of the processes that share a GPU is named."""
 _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
                "memset": "memset", "HtoD migration": "page migration to the device",
                "DtoH migration": "page migration to the host"}
@@ -277,7 +279,17 @@ def _kernels(sums: Sums, part: Part, first: bool) -> str:
     if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
         issued = (each for piece in pieces for each in piece.issued)
         return f" in {number(count)} kernels{_by(issued, part.ns)}" if first else ""
-    return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}"
+    return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}{_process(sums, part.ns) if first else ''}"
+
+
+def _process(sums: Sums, computing_ns: int) -> str:
+    """Return which process of a shared GPU computes most of the time, where one does."""
+    shared = by_process(piece for tree in sums.trees if tree.processes > 1 for piece in tree.computing)
+    for name, pieces in list(shared.items())[:1]:
+        own = sum(piece.ns for piece in pieces)
+        if _UNEVEN_PCT * computing_ns < 100 * own:
+            return f"; {name} has {share(100 * own / computing_ns)} of it"
+    return ""
 
 
 def _fill(sums: Sums, computing_ns: int) -> str:
