@@ -114,7 +114,7 @@ def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
     if waiting and waiting.late:
         yield Finding("late rank", ", ".join(map(str, sorted(waiting.late))), waiting.for_late_ns, "late", waiting.winnable_ns)
     exposed = verdict.sums.branches[COMMUNICATION]
-    rest = exposed - (waiting.for_late_ns if waiting and waiting.late else 0)
+    rest = exposed - (waiting.for_late_ns if waiting and waiting.late and not waiting.in_mpi else 0)
     pieces = verdict.sums.pieces[COMMUNICATION]
     for whom, ns in sums_of(each for piece in pieces for each in piece.awaited):
         yield Finding("other end", whom, ns, "stages" if whom.startswith("stage") else "late")
@@ -140,7 +140,8 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause in ("ranges", "MPI"):
         several = len({rank for tree in verdict.sums.trees for rank in tree.ranks}) > 1
         action = "look" if leaf.cause == "ranges" else "last" if several else "nonblocking"
-        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause), action,
+        for_late = verdict.waiting.for_late_ns if leaf.cause == "MPI" and verdict.waiting and verdict.waiting.in_mpi else 0
+        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause) - for_late, action,
                       sampled=leaf.sampled.where if leaf.sampled else "")
     elif leaf.cause == "OS calls":
         for sort, calls in by_sort(leaf.names):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,17 @@ class Leaf:
     sampled: Sampled | None = None
 
 
-def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: Issuers) -> tuple[list[Leaf], list[Owed]]:
-    """Return the causes of the idle time of a device, the largest first, which sum to it; and what of it calls owe that wait."""
+class Idle(NamedTuple):
+    """The causes of the idle time of a device, the largest first, which sum to it; what of it calls owe that wait; and when the
+    host was in MPI meanwhile: starts and ends."""
+
+    leaves: list[Leaf]
+    owed: list[Owed]
+    in_mpi: tuple[Int, Int]
+
+
+def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: Issuers) -> Idle:
+    """Return why a device was idle."""
     number = np.flatnonzero(gaps.missing > gaps.start)
     start, end = gaps.start[number], gaps.missing[number]
     call = np.where(gaps.work[number] >= 0, work.call[gaps.work[number]], -1)
@@ -61,7 +71,10 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: 
     some = np.flatnonzero(start < until)
     parts = joined([paint(threads, number[some], start[some], until[some], thread[some], others=_beside(recorded, work)),
                     after])
-    return leaves(recorded, issuers, parts), owed(threads, issuers, work, parts, number, start, call)
+    mpi = np.flatnonzero(parts.cause == CAUSES.index("MPI"))
+    mpi = mpi[np.argsort(parts.start[mpi], kind="stable")]
+    return Idle(leaves(recorded, issuers, parts), owed(threads, issuers, work, parts, number, start, call),
+                (parts.start[mpi], parts.start[mpi] + parts.ns[mpi]))
 
 
 def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:

@@ -15,6 +15,7 @@ from nsightlens.diagnosis.clock import slowed_ns
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf, Outside, idle, start_up, wind_down
 from nsightlens.diagnosis.issuers import Issuers
+from nsightlens.diagnosis.meetings import Meetings, meetings
 from nsightlens.diagnosis.recorded import GRAPH, Recorded, Work
 from nsightlens.diagnosis.timeline import Threads
 from nsightlens.diagnosis.window import Window, window
@@ -78,6 +79,10 @@ class Tree:
     """Whether Python's stacks were recorded."""
     exposed: tuple[Int, Int] = field(repr=False)
     """When communication was exposed: starts and ends."""
+    in_mpi: tuple[Int, Int] = field(repr=False)
+    """When it idled while the host was in MPI: starts and ends."""
+    meetings: Meetings = field(repr=False)
+    """Blocking collectives of MPI of its processes."""
     others: tuple[Ends, ...] = ()
 
 
@@ -112,7 +117,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     threads = Threads(recorded, judged.length)
     issuers = Issuers(threads)
     by = issuers.of_calls(work.call)
-    of_idle, of_calls = idle(recorded, work, parts.gaps, threads, issuers)
+    of_idle, of_calls, in_mpi = idle(recorded, work, parts.gaps, threads, issuers)
     process = int(work.process[0])
     ranks = tuple(sorted({recorded.ranks[each] for each in np.unique(work.process).tolist() if each in recorded.ranks}))
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
@@ -132,7 +137,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, by, judged, parts),
         slowed_ns(work, judged),
         profile["origin_epoch_ns"], recorded.stacks,
-        (parts.communication.start, parts.communication.end), tuple(others))
+        (parts.communication.start, parts.communication.end), in_mpi, meetings(recorded, np.unique(work.process)), tuple(others))
 
 
 def _by_first(process: Int) -> list[int]:

@@ -331,7 +331,7 @@ def _late(verdict: Verdict, first: bool) -> str:
     if waiting is None:
         return ""
     whole = verdict.sums.whole_ns
-    those = f"late rank{'s' * (len(waiting.late) > 1)} {_ranks(waiting.late)}"
+    those = f"late rank{'s' * (len(waiting.late) > 1)} {_ranks(waiting.late)}{' in MPI' * waiting.in_mpi}"
     amount = share(100 * waiting.for_late_ns / whole)
     won = f"on time {'they' if len(waiting.late) > 1 else 'it'} would save {duration(waiting.winnable_ns)}"
     if not first:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.findings import findings
 from nsightlens.diagnosis.idle import Leaf, Outside
-from nsightlens.diagnosis.ranks import Exchanges, Waiting, waiting, winnable
+from nsightlens.diagnosis.ranks import Waiting, waiting, winnable
 from nsightlens.diagnosis.recorded import Faults
 from nsightlens.diagnosis.tree import Tree, by_process, nodes, trees
 from nsightlens.diagnosis.verdict import judge, sums
