@@ -147,6 +147,11 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         for sort, calls in by_sort(leaf.names):
             subject = ", ".join(call for call, _ in calls[:_TWO])
             yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"))
+    elif leaf.cause == "another GPU":
+        yield Finding(leaf.cause, "", leaf.ns, "turns")
+    elif leaf.cause == "no launches":
+        pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
+        yield Finding(leaf.cause, "", leaf.ns, "record host" if pytorch else "record calls")
     elif leaf.cause == "unknown":
         yield _of_code(verdict.sums, leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
 
@@ -160,6 +165,8 @@ def _of_code(sums: Sums, leaf: Leaf, ns: int) -> Finding:
         return Finding("host code", "", ns, "stacks" if any(tree.stacks for tree in sums.trees) else "record stacks")
     if leaf.sampled is None:
         return Finding("host code", "", ns, "sample")
+    if leaf.sampled.where and leaf.sampled.is_profiler:
+        return Finding("profiler", leaf.sampled.where, ns, "less tracing")
     if leaf.sampled.where:
         return Finding("sampled code", leaf.sampled.where, ns, "host")
     return Finding("host code", "", ns, "off CPU" if leaf.sampled.is_off_cpu else "mark")

@@ -9,14 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int
-from nsightlens.diagnosis.branches import Gaps, missing_from
+from nsightlens.columns.arrays import Int, split
+from nsightlens.diagnosis.branches import Gaps, elsewhere, missing_from
 from nsightlens.diagnosis.drained import Owed, owed
 from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import Recorded, Work
 from nsightlens.diagnosis.sampled import Sampled, sampled
-from nsightlens.diagnosis.timeline import CAUSES, Layer, Parts, Threads, joined, paint
+from nsightlens.diagnosis.timeline import CAUSES, NO_THREAD, Layer, Parts, Threads, joined, paint
 from nsightlens.diagnosis.window import Window
+from nsightlens.intervals.coverage import Union, union
+from nsightlens.intervals.intersection import difference, intersection
 
 _CONTEXT_NS = 10_000_000
 """How long the first API call lasts that creates the context, in start-up."""
@@ -64,24 +66,45 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: 
     spans = recorded.calls.spans
     known = call >= 0
     until = np.where(known, np.clip(spans.end[call] if len(spans.end) else 0, start, end), end)
-    thread = np.where(known, spans.thread[call] if len(spans.thread) else 0, _main(recorded, work))
+    thread = np.where(known, spans.thread[call] if len(spans.thread) else NO_THREAD, _main(recorded, work))
     between = np.flatnonzero(until < end)
-    after = Parts(number[between], np.full(len(between), CAUSES.index("between kernels")), np.full(len(between), -1),
-                  (end - until)[between], until[between], thread[between])
+    after = _after(elsewhere(recorded, work), number[between], until[between], end[between], thread[between])
     some = np.flatnonzero(start < until)
-    parts = joined([paint(threads, number[some], start[some], until[some], thread[some], others=_beside(recorded, work)),
-                    after])
+    parts = joined([paint(threads, number[some], start[some], until[some], thread[some], _fed(recorded, work),
+                          _beside(recorded, work)), *after])
     mpi = np.flatnonzero(parts.cause == CAUSES.index("MPI"))
     mpi = mpi[np.argsort(parts.start[mpi], kind="stable")]
     return Idle(leaves(recorded, issuers, parts), owed(threads, issuers, work, parts, number, start, call),
                 (parts.start[mpi], parts.start[mpi] + parts.ns[mpi]))
 
 
+def _after(others: Union, number: Int, start: Int, end: Int, thread: Int) -> list[Parts]:
+    """Return the idle time behind launch calls: while other devices work, and between kernels."""
+    held, rest = intersection(start, end, others.start, others.end), difference(start, end, others.start, others.end)
+    return [Parts(number[found.place], np.full(len(found.place), CAUSES.index(cause)), np.full(len(found.place), -1),
+                  found.end - found.start, found.start, thread[found.place])
+            for cause, found in (("another GPU", held), ("between kernels", rest))]
+
+
+def _fed(recorded: Recorded, work: Work) -> dict[int, list[Layer]]:
+    """Return of each thread that launched work of a device when that runs which it launched on other devices."""
+    others = recorded.work.where(np.flatnonzero((recorded.work.device != work.device[0]) & (recorded.work.call >= 0)))
+    spans, found = recorded.calls.spans, {}
+    own = np.unique(spans.thread[work.call[work.call >= 0]])
+    for thread, places in split(np.arange(len(others.call)), spans.thread[others.call]):
+        if thread in own:
+            busy = union(others.start[places], others.end[places])
+            found[thread] = [Layer("another GPU", busy.start, busy.end, np.full(len(busy.start), -1))]
+    return found
+
+
 def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
-    """Return of each thread that launched work of a device the others of its process that did, those that launched most first."""
+    """Return of each thread that launched work of a device the others of its process that did, those that launched most first;
+    without any launch, of each that has ranges the others that do."""
     spans, calls = recorded.calls.spans, work.call[work.call >= 0]
     if not len(calls):
-        return {}
+        ranged = _ranged(recorded, work)
+        return {thread: [other for other in ranged if other != thread][:_BESIDE] for thread in ranged}
     threads, first, count = np.unique(spans.thread[calls], return_index=True, return_counts=True)
     process = spans.process[calls][first]
     order = np.argsort(-count, kind="stable")
@@ -90,12 +113,24 @@ def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
 
 
 def _main(recorded: Recorded, work: Work) -> int:
-    """Return the thread that launched most of the work; 0 where no launch is known."""
+    """Return the thread that launched most of the work; without any launch that with most time in ranges, else NO_THREAD."""
     threads = recorded.calls.spans.thread[work.call[work.call >= 0]]
     if not len(threads):
-        return 0
+        return next(iter(_ranged(recorded, work)), NO_THREAD)
     values, count = np.unique(threads, return_counts=True)
     return int(values[np.argmax(count)])
+
+
+def _ranged(recorded: Recorded, work: Work) -> list[int]:
+    """Return the threads of the processes of work that have ranges while it runs, the one with most time in them first."""
+    spans = recorded.ranges.spans
+    own = np.isin(spans.process, np.unique(work.process)) & (recorded.ranges.parent < 0)
+    start, end = np.maximum(spans.start, work.start.min()), np.minimum(spans.end, work.end.max())
+    own &= end > start
+    threads, which = np.unique(spans.thread[own], return_inverse=True)
+    ns = np.zeros(len(threads), np.int64)
+    np.add.at(ns, which, (end - start)[own])
+    return [int(thread) for thread in threads[np.argsort(-ns, kind="stable")]]
 
 
 def leaves(recorded: Recorded, issuers: Issuers, parts: Parts) -> list[Leaf]:
@@ -181,7 +216,7 @@ def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, i
     call = int(work.call[0])
     thread = int(recorded.calls.spans.thread[call]) if call >= 0 else _main(recorded, work)
     parts = paint(threads, np.array([0]), np.array([began]), np.array([missing]), np.array([thread]),
-                  _context(recorded, process, number, began, missing))
+                  {thread: _context(recorded, process, number, began, missing)})
     return Outside(missing - began, tuple(leaves(recorded, issuers, parts)), until - missing, began, missing)
 
 
@@ -190,8 +225,9 @@ def wind_down(recorded: Recorded, work: Work, threads: Threads, issuers: Issuers
     process, number = int(work.process[0]), int(work.window[0])
     spans = recorded.calls.spans
     own = (spans.process == process) & (spans.window == number)
-    last, end = int(work.end.max()), int(spans.end[own].max(initial=0))
-    if end <= last:
+    last = int(work.end.max())
+    end = int(spans.end[own].max(initial=last))
+    if end == last:
         return Outside(0, ())
     thread = int(spans.thread[own][np.argmax(spans.end[own])])
     parts = paint(threads, np.array([0]), np.array([last]), np.array([end]), np.array([thread]))

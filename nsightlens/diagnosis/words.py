@@ -61,6 +61,9 @@ ACTIONS = {
     "last": "find which rank comes last, and why",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
+    "turns": "one thread feeds both in turn: let them work at once, on parts of a batch",
+    "record calls": "record API calls (--trace=cuda) to see why",
+    "record host": "record the host, too (ProfilerActivity.CPU), to see why",
     "record stacks": "record Python stacks (with_stack=True) to see what the host does",
     "stacks": "Python runs there: see which of its functions take time",
     "once": "see why it takes so long there",
@@ -110,6 +113,8 @@ SUBJECTS = {
     "sampled code": "Idle while the host is in {0}, by CPU samples",
     "launching": "Kernels issued one by one",
     "clock": "Kernels that take longer at the end of the window",
+    "another GPU": "Idle while another GPU works",
+    "no launches": "Idle for unknown reasons",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
     "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
@@ -156,6 +161,8 @@ def _about(found: Finding) -> str:
 
 def action(found: Finding) -> str:
     """Return what can be done about a finding."""
+    if found.action == "late" and "," not in found.subject:
+        return "find what its host does later than the others"
     few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
     return f"{few}{ACTIONS[found.action]}"
 
@@ -168,8 +175,18 @@ def sentence(verdict: Verdict) -> str:
         beside[0] = f"of the rest, {beside[0]}"
     if beside and lead.cause in (START_UP, WIND_DOWN):
         beside[0] = f"of the window's {duration(sums.whole_ns / len(sums.trees))}, {beside[0]}"
-    said = [_part(verdict, lead, first=True), *beside]
+    said = [_part(verdict, lead, first=True), *beside, *_dropped(sums)]
     return f"{_whole(verdict)}{'; '.join(said)}.{_what_is_missing(verdict)}" if sums.trees else ""
+
+
+def _dropped(sums: Sums) -> list[str]:
+    """Return how long the steps took that are left out before the steady ones, where that is long beside these."""
+    windows = [tree.window for tree in sums.trees]
+    before = sum(window.dropped_ns for window in windows)
+    if 2 * before <= sums.whole_ns or not all(window.steps for window in windows):
+        return []
+    count = counted(max(window.dropped for window in windows), windows[0].called)
+    return [f"{count} before took {duration(before / len(windows))}"]
 
 
 def _whole(verdict: Verdict) -> str:
