@@ -11,6 +11,7 @@ import numpy as np
 
 from nsightlens.columns.arrays import Int, split
 from nsightlens.diagnosis.branches import Gaps, elsewhere, missing_from
+from nsightlens.diagnosis.conditions import cut_off
 from nsightlens.diagnosis.drained import Owed, owed
 from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import Recorded, Work
@@ -221,13 +222,13 @@ def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, i
 
 
 def wind_down(recorded: Recorded, work: Work, threads: Threads, issuers: Issuers) -> Outside:
-    """Return the time from the last GPU work of a process to the end of its last API call."""
+    """Return the time from the last GPU work of a process to the end of its last API call; none where that work is cut off."""
     process, number = int(work.process[0]), int(work.window[0])
     spans = recorded.calls.spans
     own = (spans.process == process) & (spans.window == number)
     last = int(work.end.max())
     end = int(spans.end[own].max(initial=last))
-    if end == last:
+    if end == last or cut_off(recorded, process):
         return Outside(0, ())
     thread = int(spans.thread[own][np.argmax(spans.end[own])])
     parts = paint(threads, np.array([0]), np.array([last]), np.array([end]), np.array([thread]))

@@ -7,9 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.capture_words import not_judged
+from nsightlens.diagnosis.conditions import LOST, Condition
 from nsightlens.diagnosis.findings import findings
+from nsightlens.diagnosis.judged import Judged
 from nsightlens.diagnosis.tree import Tree, trees
-from nsightlens.diagnosis.verdict import Verdict, judge, sums
+from nsightlens.diagnosis.verdict import NOT_RECORDED, Verdict, judge, sums
+from nsightlens.diagnosis.window import Window
 from nsightlens.diagnosis.words import sentence
 from tests.diagnosis.made import Call, Piece, Range, recorded
 
@@ -81,6 +86,21 @@ def test_long_steps_before_the_steady_ones_are_said(dropped_us: int, is_said: bo
     tree = _tree()
     window = replace(tree.window, steps=5, dropped=2, dropped_ns=dropped_us * _US, start=0, end=1000 * _US)
     assert ("2 steps before" in sentence(_verdict(replace(tree, window=window)))) == is_said
+
+
+@pytest.mark.parametrize(("launches", "wind_down_us"), [(1, 0), (0, 500)])
+def test_work_that_the_end_of_a_capture_cuts_off_is_no_wind_down(launches: int, wind_down_us: int) -> None:
+    """The host waits until 600 us; the last recorded kernel ends at 100, and one more was launched before it waits."""
+    more = [Call(20 * _US, 22 * _US, "cudaLaunchKernel")] * launches
+    profile = recorded([Piece(10 * _US, 100 * _US, launch=(0, 5 * _US))], calls=[*more, Call(25 * _US, 600 * _US, "cudaMemcpy")])
+    tree, = trees(profile, np.zeros(0, np.int64))
+    assert tree.wind_down.ns == wind_down_us * _US
+
+
+def test_copies_that_were_recorded_are_said_beside_kernels_that_were_not() -> None:
+    tree = replace(_tree(), lengths=dict(zip(BRANCHES, (26, 0, 958, 0, 16), strict=True)), window=Window(0, 1000))
+    said = not_judged(Judged("r", "nsys", NOT_RECORDED, [tree], sums([tree]), conditions=[Condition(LOST, 16, 49)]))
+    assert "at least 2.6 %" in said and "copies 95.8 %" in said
 
 
 def test_times_before_the_origin_of_a_clock_are_no_wind_down() -> None:
