@@ -101,11 +101,11 @@ def _fed(recorded: Recorded, work: Work) -> dict[int, list[Layer]]:
 
 def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
     """Return of each thread that launched work of a device the others of its process that did, those that launched most first;
-    without any launch, of each that has ranges the others that do."""
+    without any launch, of those that call the API or have ranges."""
     spans, calls = recorded.calls.spans, work.call[work.call >= 0]
     if not len(calls):
-        ranged = _ranged(recorded, work)
-        return {thread: [other for other in ranged if other != thread][:_BESIDE] for thread in ranged}
+        those = _recorded(recorded, work)
+        return {thread: [other for other in those if other != thread][:_BESIDE] for thread in those}
     threads, first, count = np.unique(spans.thread[calls], return_index=True, return_counts=True)
     process = spans.process[calls][first]
     order = np.argsort(-count, kind="stable")
@@ -114,24 +114,32 @@ def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
 
 
 def _main(recorded: Recorded, work: Work) -> int:
-    """Return the thread that launched most of the work; without any launch that with most time in ranges, else NO_THREAD."""
+    """Return the thread that launched most of the work; without any launch one that was recorded at all, else NO_THREAD."""
     threads = recorded.calls.spans.thread[work.call[work.call >= 0]]
     if not len(threads):
-        return next(iter(_ranged(recorded, work)), NO_THREAD)
+        return next(iter(_recorded(recorded, work)), NO_THREAD)
     values, count = np.unique(threads, return_counts=True)
     return int(values[np.argmax(count)])
 
 
-def _ranged(recorded: Recorded, work: Work) -> list[int]:
-    """Return the threads of the processes of work that have ranges while it runs, the one with most time in them first."""
-    spans = recorded.ranges.spans
-    own = np.isin(spans.process, np.unique(work.process)) & (recorded.ranges.parent < 0)
+def _recorded(recorded: Recorded, work: Work) -> list[int]:
+    """Return the threads of the processes of work that call the API, most often first; then those that have ranges while it
+    runs, the one with most time in them first."""
+    calls, spans = recorded.calls.spans, recorded.ranges.spans
+    processes = np.unique(work.process)
+    calling = calls.thread[np.isin(calls.process, processes)]
+    own = np.isin(spans.process, processes) & (recorded.ranges.parent < 0)
     start, end = np.maximum(spans.start, work.start.min()), np.minimum(spans.end, work.end.max())
     own &= end > start
-    threads, which = np.unique(spans.thread[own], return_inverse=True)
-    ns = np.zeros(len(threads), np.int64)
-    np.add.at(ns, which, (end - start)[own])
-    return [int(thread) for thread in threads[np.argsort(-ns, kind="stable")]]
+    return list(dict.fromkeys([*_most(calling, np.ones(len(calling), np.int64)), *_most(spans.thread[own], (end - start)[own])]))
+
+
+def _most(thread: Int, amount: Int) -> list[int]:
+    """Return threads, the one with the largest sum of amounts at the front."""
+    threads, which = np.unique(thread, return_inverse=True)
+    sums = np.zeros(len(threads), np.int64)
+    np.add.at(sums, which, amount)
+    return [int(each) for each in threads[np.argsort(-sums, kind="stable")]]
 
 
 def leaves(recorded: Recorded, issuers: Issuers, parts: Parts) -> list[Leaf]:

@@ -52,6 +52,13 @@ def test_ranges_say_what_the_host_did_where_api_calls_were_not_recorded() -> Non
     assert _verdict(tree).cause == "input"
 
 
+def test_other_calls_tell_the_thread_where_launches_were_not_recorded() -> None:
+    """The thread that calls the API at all waits from 30 to 90 us in each gap."""
+    waits = [Call((begin + 30) * _US, (begin + 90) * _US, "cudaStreamSynchronize") for begin in range(0, 900, 100)]
+    tree, = trees(recorded(WORK, calls=waits), np.zeros(0, np.int64))
+    assert {leaf.cause: leaf.ns for leaf in tree.idle} == {"waiting": 9 * 60 * _US, "unknown": 9 * 20 * _US}
+
+
 def test_gpus_that_a_thread_feeds_in_turn_wait_for_each_other() -> None:
     """The host waits 40 us for the one, then launches on the other: each idles 50 us of 100, 40 of them while the other works."""
     pieces, waits = [], []
