@@ -61,7 +61,7 @@ ACTIONS = {
     "last": "find which rank comes last, and why",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
-    "turns": "one thread feeds both in turn: let them work at once, on parts of a batch",
+    "turns": "one thread feeds them in turn: let them work at once, on parts of a batch",
     "record calls": "record API calls (--trace=cuda) to see why",
     "record host": "record the host, too (ProfilerActivity.CPU), to see why",
     "record stacks": "record Python stacks (with_stack=True) to see what the host does",
@@ -254,7 +254,8 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
 def _input(verdict: Verdict, part: Part, first: bool) -> str:
     of_loader = Part(INPUT, verdict.sums.loader_ns, part.of_ns, IDLE)
     amount = _amount(verdict, of_loader) if first else share(of_loader.share_pct)
-    return f"{'the GPU waits' if first else 'waiting'} for the data loader {amount}"
+    who = "the GPUs wait" if len(verdict.sums.trees) > 1 else "the GPU waits"
+    return f"{who if first else 'waiting'} for the data loader {amount}"
 
 
 def _host(verdict: Verdict, part: Part, how: str, first: bool) -> str:
