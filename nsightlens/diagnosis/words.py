@@ -185,8 +185,7 @@ def _dropped(sums: Sums) -> list[str]:
     before = sum(window.dropped_ns for window in windows)
     if 2 * before <= sums.whole_ns or not all(window.steps for window in windows):
         return []
-    count = counted(max(window.dropped for window in windows), windows[0].called)
-    return [f"{count} before took {duration(before / len(windows))}"]
+    return [f"{counted(max(each.dropped for each in windows), windows[0].called)} before took {duration(before / len(windows))}"]
 
 
 def _whole(verdict: Verdict) -> str:
@@ -303,11 +302,8 @@ def _kernels(sums: Sums, part: Part, first: bool) -> str:
 def _process(sums: Sums, computing_ns: int) -> str:
     """Return which process of a shared GPU computes most of the time, where one does."""
     shared = by_process(piece for tree in sums.trees if tree.processes > 1 for piece in tree.computing)
-    for name, pieces in list(shared.items())[:1]:
-        own = sum(piece.ns for piece in pieces)
-        if _UNEVEN_PCT * computing_ns < 100 * own:
-            return f"; {name} has {share(100 * own / computing_ns)} of it"
-    return ""
+    name, own = next(((name, sum(piece.ns for piece in pieces)) for name, pieces in shared.items()), ("", 0))
+    return f"; {name} has {share(100 * own / computing_ns)} of it" if _UNEVEN_PCT * computing_ns < 100 * own else ""
 
 
 def _fill(sums: Sums, computing_ns: int) -> str:
@@ -384,8 +380,6 @@ def tree_of(trees: Iterable[Tree]) -> str:
     if steps:
         return f"{steps} steady {found[0].window.called}{'s' * (steps > 1)}"
     return "first to last GPU work"
-
-
 
 
 def first(found: Judged) -> str:
