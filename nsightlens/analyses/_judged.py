@@ -8,8 +8,9 @@ from nsightlens.analyses import Ask, once
 from nsightlens.analyses._executions import executions
 from nsightlens.analyses._stages import ends
 from nsightlens.columns.arrays import wide
+from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.judged import Judged, judged
-from nsightlens.diagnosis.ranks import Awaited, Exchanges
+from nsightlens.diagnosis.ranks import Awaited
 
 
 def judgements(ask: Ask) -> list[Judged]:

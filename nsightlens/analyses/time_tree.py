@@ -5,7 +5,8 @@ of them, first to last GPU work. Each ns of it goes to the first that applies: c
 CUDA graphs recorded whole), communication, copies, not recorded (launched, and not started for another reason than the queue:
 in gaps over 50 µs, from 20 µs after the return of the launch call; or next to launches without a kernel), idle. Idle is
 divided by what the thread did that launched the work after each gap; start-up (first call of the process to its first GPU
-work) and wind-down (last GPU work to the end of the last call) likewise: they are no part of the window.
+work) and wind-down (last GPU work to the end of the last call) likewise: they are no part of the window. Where processes share
+a GPU, each has work, start-up and wind-down of its own.
 @scope run
 @topic steps
 @needs gpu_work
@@ -22,13 +23,13 @@ work) and wind-down (last GPU work to the end of the last call) likewise: they a
 @column tool          nsys or kineto. Never add them up: they saw the same work.
 @column rank          Rank of the process whose window it is; NULL where unknown.
 @column profile_id    Profile; key of `profiles`.
-@column process_id    OS process whose start-up and wind-down these are, and whose work began first on the GPU.
+@column process_id    OS process whose start-up or wind-down it is; else the one whose work began first on the GPU.
 @column window_index  Capture window of the process, from 0.
 @column device_id     The physical GPU.
 @column row_index     Place of the row in its tree, from 0: the window.
 @column parent_index  row_index of the row that it is a part of; NULL for the window, start-up and wind-down.
 @column depth         0 for the window, start-up and wind-down; 1 for branches; then leaves.
-@column node          window, a branch, a cause, or the name of a kernel, call, range or direction.
+@column node          window, a branch, a cause, or the name of a process, kernel, call, range or direction.
 @column count         Kernels, copies or gaps that have some of it; of the window its steady steps; NULL where not counted.
 @column start_ns      Start of the window, relative to the profile's origin; NULL but for the window.
 @column total_ns      How long.
@@ -70,7 +71,7 @@ def _rows(tree: Tree) -> Iterator[dict[str, Any]]:
         places[node.path] = place
         is_outside = node.path[0] in _OUTSIDE
         parent = places.get(node.path[:-1]) if len(node.path) > 1 else None if is_outside else 0
-        yield where | {
+        yield where | {"process_id": node.process_id or tree.process_id} | {
             "row_index": place, "parent_index": parent, "depth": len(node.path) - is_outside, "node": node.path[-1],
             "count": node.count, "start_ns": None, "total_ns": node.ns,
             "share_pct": None if is_outside or not whole else round(100 * node.ns / whole, 1)}

@@ -61,6 +61,12 @@ def branches(recorded: Recorded, work: Work, window: Window, lost: Int) -> Branc
     return Branches(parts[COMPUTING], parts[COMMUNICATION], parts[COPIES], _gaps(recorded, work, window, lost))
 
 
+def elsewhere(recorded: Recorded, work: Work) -> Union:
+    """Return when other devices work for the processes whose work it is."""
+    others = (recorded.work.device != work.device[0]) & np.isin(recorded.work.process, np.unique(work.process))
+    return union(recorded.work.start[others], recorded.work.end[others])
+
+
 def _gaps(recorded: Recorded, work: Work, window: Window, lost: Int) -> Gaps:
     """Return the gaps of a window; its bounds are work of no length, so that one at either end is a gap, too."""
     inside = np.flatnonzero((work.end >= window.start) & (work.start <= window.end))
@@ -69,9 +75,19 @@ def _gaps(recorded: Recorded, work: Work, window: Window, lost: Int) -> Gaps:
     found = gaps(start, end)
     ended_by = np.concatenate([inside, [-1, -1]])[found.until]
     missing = missing_from(recorded, work, ended_by, found.start, found.end)
+    missing = np.maximum(missing, _awaited(elsewhere(recorded, work), missing, found.end))
     if len(lost):
         missing = np.where(_hold(recorded, work, ended_by, found.start, found.end, lost), found.start, missing)
     return Gaps(found.start, found.end, ended_by, missing)
+
+
+def _awaited(others: Union, start: Int, end: Int) -> Int:
+    """Return until when work may wait for that of other devices: their last in each of some times, and the delay after it."""
+    if not len(others.start):
+        return start
+    last = np.searchsorted(others.start, end, "left") - 1
+    until = np.where(last >= 0, others.end[last] + DELAY_NS, start)
+    return np.clip(until, start, end)
 
 
 def _hold(recorded: Recorded, work: Work, ended_by: Int, start: Int, end: Int, lost: Int) -> Mask:

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, BLOCKING, FRAGMENT, LOST, OVERHEAD, RANKS, UNLINKED, Condition
 from nsightlens.diagnosis.host_only import HostOnly
 from nsightlens.diagnosis.judged import Judged
-from nsightlens.diagnosis.verdict import COMPUTING, NONE, NOT_RECORDED, Sums
+from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, NONE, NOT_RECORDED, Sums
 from nsightlens.views.figures import counted, duration, number, share
+from nsightlens.views.node_names import NODE_NAMES
 
+_WORTH_PCT = 5
 _NAME, _LINE = 40, 200
 """Characters of a name, and of a line of the program, in a sentence."""
 
@@ -54,9 +56,12 @@ def _hidden(failed: Iterable[Condition], sums: Sums) -> str:
     """Return what is said where launches lack so many kernels that shares say nothing."""
     lost = [condition for condition in failed if condition.code == LOST]
     missing, launches = sum(each.count for each in lost), sum(each.of for each in lost)
-    busy = sums.branches[COMPUTING]
+    busy, gpus = sums.branches[COMPUTING], len(sums.trees)
+    others = (f"{NODE_NAMES[branch]} {share(pct)}, " for branch in (COPIES, COMMUNICATION)
+              if (pct := 100 * sums.branches[branch] / sums.whole_ns) >= _WORTH_PCT)
+    of = f"{duration(sums.whole_ns)}{f' over {gpus} GPUs' if gpus > 1 else ''}"
     return (f"{number(missing)} of {number(launches)} launches have no kernel in the capture: computing was at least "
-            f"{share(100 * busy / sums.whole_ns)} ({duration(busy)}) of {duration(sums.whole_ns)}, and the rest is not recorded.")
+            f"{share(100 * busy / sums.whole_ns)} ({duration(busy)}) of {of}, {''.join(others)}and the rest is not recorded.")
 
 
 def _fragment(cut: Condition, sums: Sums) -> str:

@@ -138,6 +138,17 @@ def lost_launches(recorded: Recorded) -> tuple[int, Int]:
     return launches, np.sort(np.concatenate(lost)) if lost else np.zeros(0, np.int64)
 
 
+def cut_off(recorded: Recorded, process: int) -> bool:
+    """Return whether a process launched kernels after the last one that was recorded: its GPU worked on after that."""
+    calls, work = recorded.calls, recorded.work
+    launched = work.call[(work.call >= 0) & (work.process == process) & (work.kind != MEMORY)]
+    if not len(launched):
+        return False
+    own = np.flatnonzero(calls.launches_kernel & calls.succeeds & (calls.spans.process == process))
+    own = own[(calls.spans.start[own] > calls.spans.end[launched].max()) & ~_in_capture(recorded, own)]
+    return bool(len(own))
+
+
 def _outer_without(recorded: Recorded, own: Int, has_work: Mask) -> Int:
     """Return the outermost launches in which no launch has a kernel: one of the driver may lie in one of the runtime."""
     spans = recorded.calls.spans

@@ -27,6 +27,7 @@ _BRANCHES = {COMPUTING: "computing", COMMUNICATION: "exposed communication", COP
              NOT_RECORDED: "time that is not recorded", START_UP: "start-up (not part of it)",
              WIND_DOWN: "wind-down (not part of it)"}
 _IDLE = {"data loader": "the data loader", "unknown": "idle outside of recorded calls",
+         "no launches": "idle for unknown reasons", "another GPU": "idle while another GPU works",
          "launching": "idle while the host launches", "waiting": "idle in calls that wait", "pause": "pauses of the host",
          "fence": "idle behind work from before", "between kernels": "idle between kernels",
          "first use": "first launches of kernels", "recording graphs": "recording graphs", "compiling": "compiling",

@@ -18,7 +18,8 @@ from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, spans
 
 _SURE = ("low", "medium", "high")
-_LESS_SURE = {"host code": 2, "sampled code": 1, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1, "pause": 1, "clock": 1}
+_LESS_SURE = {"host code": 2, "no launches": 2, "sampled code": 1, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1,
+              "pause": 1, "clock": 1}
 """By how much a cause is less sure than a time that was seen: what it comes from, or what it can give back, is inferred."""
 _OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill", "page faults", "clock")
 """Causes that are work of the GPU; of the others, a profiler that slows the host is a part."""
@@ -37,6 +38,8 @@ _AGAINST = {
     "launching": "Without a profiler, launches may be fast enough.",
     "first use": _ONCE, "compiling": _ONCE, "recording graphs": _ONCE, START_UP: _ONCE,
     "pause": "What the host did in them was not recorded.",
+    "another GPU": "What it launches there may depend on what the other GPU computes.",
+    "no launches": "What the host did was not recorded.",
     "host code": "What the host did was not recorded.",
     "sampled code": "CPU samples say where it ran, not for how long.",
     "FP32": "Lower precision may cost accuracy; that a kernel uses no tensor cores is read from its name.",

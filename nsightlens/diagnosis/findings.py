@@ -114,7 +114,7 @@ def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
     if waiting and waiting.late:
         yield Finding("late rank", ", ".join(map(str, sorted(waiting.late))), waiting.for_late_ns, "late", waiting.winnable_ns)
     exposed = verdict.sums.branches[COMMUNICATION]
-    rest = exposed - (waiting.for_late_ns if waiting and waiting.late else 0)
+    rest = exposed - (waiting.for_late_ns if waiting and waiting.late and not waiting.in_mpi else 0)
     pieces = verdict.sums.pieces[COMMUNICATION]
     for whom, ns in sums_of(each for piece in pieces for each in piece.awaited):
         yield Finding("other end", whom, ns, "stages" if whom.startswith("stage") else "late")
@@ -140,12 +140,18 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause in ("ranges", "MPI"):
         several = len({rank for tree in verdict.sums.trees for rank in tree.ranks}) > 1
         action = "look" if leaf.cause == "ranges" else "last" if several else "nonblocking"
-        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause), action,
+        for_late = verdict.waiting.for_late_ns if leaf.cause == "MPI" and verdict.waiting and verdict.waiting.in_mpi else 0
+        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause) - for_late, action,
                       sampled=leaf.sampled.where if leaf.sampled else "")
     elif leaf.cause == "OS calls":
         for sort, calls in by_sort(leaf.names):
             subject = ", ".join(call for call, _ in calls[:_TWO])
             yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"))
+    elif leaf.cause == "another GPU":
+        yield Finding(leaf.cause, "", leaf.ns, "turns")
+    elif leaf.cause == "no launches":
+        pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
+        yield Finding(leaf.cause, "", leaf.ns, "record host" if pytorch else "record calls")
     elif leaf.cause == "unknown":
         yield _of_code(verdict.sums, leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
 
@@ -159,6 +165,8 @@ def _of_code(sums: Sums, leaf: Leaf, ns: int) -> Finding:
         return Finding("host code", "", ns, "stacks" if any(tree.stacks for tree in sums.trees) else "record stacks")
     if leaf.sampled is None:
         return Finding("host code", "", ns, "sample")
+    if leaf.sampled.where and leaf.sampled.is_profiler:
+        return Finding("profiler", leaf.sampled.where, ns, "less tracing")
     if leaf.sampled.where:
         return Finding("sampled code", leaf.sampled.where, ns, "host")
     return Finding("host code", "", ns, "off CPU" if leaf.sampled.is_off_cpu else "mark")

@@ -11,6 +11,7 @@ from nsightlens.views.figures import share
 _DOES = {
     "recording graphs": "while the host records graphs",
     "first use": "in the first launch of kernels",
+    "another GPU": "while another GPU works",
     "context creation": "while the context is created",
     "compiling": "while the host compiles",
     "data loader": "while the host waits for the data loader",
@@ -25,6 +26,7 @@ _DOES = {
     "operators": "while the host is in operators",
     "between kernels": "between kernels launched in time",
     "unknown": "while the host is outside of recorded calls",
+    "no launches": "for unknown reasons (no launch calls were recorded)",
 }
 OS_CALLS = {
     READS: "reads files", WRITES: "writes files", SLEEPS: "sleeps", THREADS: "waits for another thread",
@@ -39,6 +41,8 @@ def during(leaf: Leaf) -> str:
     if leaf.cause == "OS calls":
         return f"while the host {_os_calls(leaf)}"
     if leaf.cause == "unknown" and leaf.sampled and leaf.sampled.where:
+        if leaf.sampled.is_profiler:
+            return f"{_DOES['profiler']} ({short(leaf.sampled.where)}, by CPU samples)"
         return f"while the host is in {short(leaf.sampled.where)} (by CPU samples)"
     return f"{_DOES[leaf.cause]}{_named(leaf)}"
 

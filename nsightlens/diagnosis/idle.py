@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from nsightlens.columns.arrays import Int
-from nsightlens.diagnosis.branches import Gaps, missing_from
+from nsightlens.columns.arrays import Int, split
+from nsightlens.diagnosis.branches import Gaps, elsewhere, missing_from
+from nsightlens.diagnosis.conditions import cut_off
 from nsightlens.diagnosis.drained import Owed, owed
 from nsightlens.diagnosis.issuers import Issuers
 from nsightlens.diagnosis.recorded import Recorded, Work
 from nsightlens.diagnosis.sampled import Sampled, sampled
-from nsightlens.diagnosis.timeline import CAUSES, Layer, Parts, Threads, joined, paint
+from nsightlens.diagnosis.timeline import CAUSES, NO_THREAD, Layer, Parts, Threads, joined, paint
 from nsightlens.diagnosis.window import Window
+from nsightlens.intervals.coverage import Union, union
+from nsightlens.intervals.intersection import difference, intersection
 
 _CONTEXT_NS = 10_000_000
 """How long the first API call lasts that creates the context, in start-up."""
@@ -46,29 +50,62 @@ class Leaf:
     sampled: Sampled | None = None
 
 
-def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: Issuers) -> tuple[list[Leaf], list[Owed]]:
-    """Return the causes of the idle time of a device, the largest first, which sum to it; and what of it calls owe that wait."""
+class Idle(NamedTuple):
+    """The causes of the idle time of a device, the largest first, which sum to it; what of it calls owe that wait; and when the
+    host was in MPI meanwhile: starts and ends."""
+
+    leaves: list[Leaf]
+    owed: list[Owed]
+    in_mpi: tuple[Int, Int]
+
+
+def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: Issuers) -> Idle:
+    """Return why a device was idle."""
     number = np.flatnonzero(gaps.missing > gaps.start)
     start, end = gaps.start[number], gaps.missing[number]
     call = np.where(gaps.work[number] >= 0, work.call[gaps.work[number]], -1)
     spans = recorded.calls.spans
     known = call >= 0
     until = np.where(known, np.clip(spans.end[call] if len(spans.end) else 0, start, end), end)
-    thread = np.where(known, spans.thread[call] if len(spans.thread) else 0, _main(recorded, work))
+    thread = np.where(known, spans.thread[call] if len(spans.thread) else NO_THREAD, _main(recorded, work))
     between = np.flatnonzero(until < end)
-    after = Parts(number[between], np.full(len(between), CAUSES.index("between kernels")), np.full(len(between), -1),
-                  (end - until)[between], until[between], thread[between])
+    after = _after(elsewhere(recorded, work), number[between], until[between], end[between], thread[between])
     some = np.flatnonzero(start < until)
-    parts = joined([paint(threads, number[some], start[some], until[some], thread[some], others=_beside(recorded, work)),
-                    after])
-    return leaves(recorded, issuers, parts), owed(threads, issuers, work, parts, number, start, call)
+    parts = joined([paint(threads, number[some], start[some], until[some], thread[some], _fed(recorded, work),
+                          _beside(recorded, work)), *after])
+    mpi = np.flatnonzero(parts.cause == CAUSES.index("MPI"))
+    mpi = mpi[np.argsort(parts.start[mpi], kind="stable")]
+    return Idle(leaves(recorded, issuers, parts), owed(threads, issuers, work, parts, number, start, call),
+                (parts.start[mpi], parts.start[mpi] + parts.ns[mpi]))
+
+
+def _after(others: Union, number: Int, start: Int, end: Int, thread: Int) -> list[Parts]:
+    """Return the idle time behind launch calls: while other devices work, and between kernels."""
+    held, rest = intersection(start, end, others.start, others.end), difference(start, end, others.start, others.end)
+    return [Parts(number[found.place], np.full(len(found.place), CAUSES.index(cause)), np.full(len(found.place), -1),
+                  found.end - found.start, found.start, thread[found.place])
+            for cause, found in (("another GPU", held), ("between kernels", rest))]
+
+
+def _fed(recorded: Recorded, work: Work) -> dict[int, list[Layer]]:
+    """Return of each thread that launched work of a device when that runs which it launched on other devices."""
+    others = recorded.work.where(np.flatnonzero((recorded.work.device != work.device[0]) & (recorded.work.call >= 0)))
+    spans, found = recorded.calls.spans, {}
+    own = np.unique(spans.thread[work.call[work.call >= 0]])
+    for thread, places in split(np.arange(len(others.call)), spans.thread[others.call]):
+        if thread in own:
+            busy = union(others.start[places], others.end[places])
+            found[thread] = [Layer("another GPU", busy.start, busy.end, np.full(len(busy.start), -1))]
+    return found
 
 
 def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
-    """Return of each thread that launched work of a device the others of its process that did, those that launched most first."""
+    """Return of each thread that launched work of a device the others of its process that did, those that launched most first;
+    without any launch, of those that call the API or have ranges."""
     spans, calls = recorded.calls.spans, work.call[work.call >= 0]
     if not len(calls):
-        return {}
+        those = _recorded(recorded, work)
+        return {thread: [other for other in those if other != thread][:_BESIDE] for thread in those}
     threads, first, count = np.unique(spans.thread[calls], return_index=True, return_counts=True)
     process = spans.process[calls][first]
     order = np.argsort(-count, kind="stable")
@@ -77,12 +114,32 @@ def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
 
 
 def _main(recorded: Recorded, work: Work) -> int:
-    """Return the thread that launched most of the work; 0 where no launch is known."""
+    """Return the thread that launched most of the work; without any launch one that was recorded at all, else NO_THREAD."""
     threads = recorded.calls.spans.thread[work.call[work.call >= 0]]
     if not len(threads):
-        return 0
+        return next(iter(_recorded(recorded, work)), NO_THREAD)
     values, count = np.unique(threads, return_counts=True)
     return int(values[np.argmax(count)])
+
+
+def _recorded(recorded: Recorded, work: Work) -> list[int]:
+    """Return the threads of the processes of work that call the API, most often first; then those that have ranges while it
+    runs, the one with most time in them first."""
+    calls, spans = recorded.calls.spans, recorded.ranges.spans
+    processes = np.unique(work.process)
+    calling = calls.thread[np.isin(calls.process, processes)]
+    own = np.isin(spans.process, processes) & (recorded.ranges.parent < 0)
+    start, end = np.maximum(spans.start, work.start.min()), np.minimum(spans.end, work.end.max())
+    own &= end > start
+    return list(dict.fromkeys([*_most(calling, np.ones(len(calling), np.int64)), *_most(spans.thread[own], (end - start)[own])]))
+
+
+def _most(thread: Int, amount: Int) -> list[int]:
+    """Return threads, the one with the largest sum of amounts at the front."""
+    threads, which = np.unique(thread, return_inverse=True)
+    sums = np.zeros(len(threads), np.int64)
+    np.add.at(sums, which, amount)
+    return [int(each) for each in threads[np.argsort(-sums, kind="stable")]]
 
 
 def leaves(recorded: Recorded, issuers: Issuers, parts: Parts) -> list[Leaf]:
@@ -168,17 +225,18 @@ def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, i
     call = int(work.call[0])
     thread = int(recorded.calls.spans.thread[call]) if call >= 0 else _main(recorded, work)
     parts = paint(threads, np.array([0]), np.array([began]), np.array([missing]), np.array([thread]),
-                  _context(recorded, process, number, began, missing))
+                  {thread: _context(recorded, process, number, began, missing)})
     return Outside(missing - began, tuple(leaves(recorded, issuers, parts)), until - missing, began, missing)
 
 
 def wind_down(recorded: Recorded, work: Work, threads: Threads, issuers: Issuers) -> Outside:
-    """Return the time from the last GPU work of a process to the end of its last API call."""
+    """Return the time from the last GPU work of a process to the end of its last API call; none where that work is cut off."""
     process, number = int(work.process[0]), int(work.window[0])
     spans = recorded.calls.spans
     own = (spans.process == process) & (spans.window == number)
-    last, end = int(work.end.max()), int(spans.end[own].max(initial=0))
-    if end <= last:
+    last = int(work.end.max())
+    end = int(spans.end[own].max(initial=last))
+    if end == last or cut_off(recorded, process):
         return Outside(0, ())
     thread = int(spans.thread[own][np.argmax(spans.end[own])])
     parts = paint(threads, np.array([0]), np.array([last]), np.array([end]), np.array([thread]))

@@ -9,8 +9,9 @@ from typing import Any
 from nsightlens.diagnosis import conditions
 from nsightlens.diagnosis.conditions import Condition, Linked
 from nsightlens.diagnosis.counters import Counters, counters
+from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.host_only import HostOnly, host_only
-from nsightlens.diagnosis.ranks import Awaited, Exchanges, waiting, with_awaited
+from nsightlens.diagnosis.ranks import Awaited, waiting, with_awaited
 from nsightlens.diagnosis.recorded import Ask, Row, read
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import CPU, KERNEL, NONE, NOT_RECORDED, Sums, Verdict, is_too_little, judge, sums
@@ -92,7 +93,7 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         return Judged(run, tool, NONE, [], whole, conditions=[*cut, *failed])
     if conditions.hides_much(failed):
         return Judged(run, tool, NOT_RECORDED, found, whole, conditions=failed)
-    verdict = judge(whole, waiting(found, exchanges) if exchanges is not None else None)
+    verdict = judge(whole, waiting(found, exchanges))
     return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
 
 

@@ -9,25 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask
+from nsightlens.diagnosis.exchanges import Exchanges
+from nsightlens.diagnosis.meetings import matched
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.intervals.intersection import intersection
 from nsightlens.names.label import title
 
 LATE_PCT = 2
 """Share of a step, and of the window, from which on a rank is late."""
-
-
-class Exchanges(NamedTuple):
-    """Matched communication kernels: an element for each call and rank. start, end: ns since the epoch, or of one clock.
-
-    call: a number for each matched call; group: a number for its communicator.
-    """
-
-    call: Int
-    group: Int
-    rank: Int
-    start: Int
-    end: Int
 
 
 class Awaited(NamedTuple):
@@ -44,7 +33,8 @@ class Awaited(NamedTuple):
 class Waiting(NamedTuple):
     """What ranks wait for each other. late: those that the others wait for; waited_ns: exposed waits of all; first_ns: of them in
     the first collective of each communicator; for_late_ns: of them in calls in which a late rank came last; winnable_ns: what the
-    job would win if they all came as the others do; alone_ns: if only that rank did."""
+    job would win if they all came as the others do; alone_ns: if only that rank did. in_mpi: whether their hosts wait in MPI, so
+    that it is idle time of their GPUs."""
 
     late: tuple[int, ...]
     ranks: int
@@ -53,11 +43,25 @@ class Waiting(NamedTuple):
     for_late_ns: int
     winnable_ns: int
     alone_ns: tuple[int, ...]
+    in_mpi: bool = False
 
 
-def waiting(trees: Sequence[Tree], exchanges: Exchanges) -> Waiting | None:
-    """Return how ranks wait for each other in their windows; None where no calls were matched."""
+def waiting(trees: Sequence[Tree], exchanges: Exchanges | None) -> Waiting | None:
+    """Return how ranks wait for each other in their windows, in kernels if one is late there, else in MPI.
+
+    exchanges: matched communication kernels; None, as what is returned, where none were.
+    """
     by_rank = {tree.rank: tree for tree in trees if tree.rank is not None}
+    in_kernels = _waiting(by_rank, exchanges, {rank: tree.exposed for rank, tree in by_rank.items()}) if exchanges else None
+    if in_kernels and in_kernels.late:
+        return in_kernels
+    calls = matched({rank: (tree.meetings, tree.origin_ns or 0) for rank, tree in by_rank.items()})
+    in_mpi = _waiting(by_rank, calls, {rank: tree.in_mpi for rank, tree in by_rank.items()}) if calls else None
+    return in_mpi._replace(in_mpi=True) if in_mpi and in_mpi.late else in_kernels
+
+
+def _waiting(by_rank: dict[int, Tree], exchanges: Exchanges, costs: dict[int, tuple[Int, Int]]) -> Waiting | None:
+    """Return how ranks wait for each other; costs: by rank, when a wait costs time of its GPU."""
     known = np.isin(exchanges.rank, list(by_rank))
     found = Exchanges(*(column[known] for column in exchanges))
     if len(by_rank) < 2 or not len(found.call):
@@ -71,7 +75,7 @@ def waiting(trees: Sequence[Tree], exchanges: Exchanges) -> Waiting | None:
     exposed = np.zeros(len(call), np.int64)
     for rank, tree in by_rank.items():
         mine = np.flatnonzero(found.rank == rank)
-        exposed[mine] = _exposed(tree, found.start[mine], wait[mine])
+        exposed[mine] = _exposed(costs[rank], found.start[mine] - (tree.origin_ns or 0), wait[mine])
     exposed[~inside] = 0
     first = _firsts(by_rank, found, call)
     late = _late(by_rank, found.rank, step, steps, np.where(first[call], 0, exposed))
@@ -123,10 +127,9 @@ def _steps(by_rank: dict[int, Tree], found: Exchanges) -> tuple[Mask, Int, int]:
     return inside, step, most
 
 
-def _exposed(tree: Tree, start: Int, wait: Int) -> Int:
+def _exposed(costs: tuple[Int, Int], start: Int, wait: Int) -> Int:
     """Return how much of each wait was not hidden; the waits of a rank are sorted by start here."""
-    start = start - (tree.origin_ns or 0)
-    shared = intersection(start, start + wait, *tree.exposed)
+    shared = intersection(start, start + wait, *costs)
     found = np.zeros(len(start), np.int64)
     np.add.at(found, shared.place, shared.end - shared.start)
     return found

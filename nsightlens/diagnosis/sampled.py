@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,6 +12,8 @@ import numpy as np
 from nsightlens.columns.arrays import Int, split
 from nsightlens.intervals.intersection import holding
 
+_PROFILER = re.compile(r"ToolsInjection|InjectionLibrary|libcupti|nsys|libnvperf", re.I)
+"""Libraries of who measures."""
 _FEWEST = 5
 """Samples that a running thread would have had, from which on it is said where it was."""
 
@@ -40,6 +43,11 @@ class Sampled(NamedTuple):
     def is_off_cpu(self) -> bool:
         """Return whether the thread hardly ran."""
         return self.expected >= _FEWEST and 4 * self.total < self.expected
+
+    @property
+    def is_profiler(self) -> bool:
+        """Return whether half of the samples lie in libraries of the profiler."""
+        return 2 * sum(count for (_, module), count in self.functions if _PROFILER.search(module)) >= self.total > 0
 
     @property
     def where(self) -> str:

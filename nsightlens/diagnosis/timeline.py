@@ -32,9 +32,12 @@ LONG_NS, _PAUSE_OF_WINDOW = 1_000_000, 500
 _USUAL = ("step", "module")
 """Kinds of ranges that do not say what the host does: what lies around them does."""
 
-CAUSES = ("recording graphs", "first use", "context creation", "compiling", "data loader", "profiler", "fence", "waiting",
-          "pause", "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown")
+CAUSES = ("recording graphs", "first use", "another GPU", "context creation", "compiling", "data loader", "profiler", "fence",
+          "waiting", "pause", "API calls", "launching", "MPI", "ranges", "operators", "OS calls", "between kernels", "unknown",
+          "no launches")
 """Why the GPU had no work, in the order in which they take each ns."""
+NO_THREAD = -1
+"""The thread of work of which no launch was recorded: nothing says what the host did."""
 OF_LAUNCHES = ("launching", "operators", "between kernels")
 """Causes in which the host only launches: fewer and larger kernels cure them, and a host that is further ahead."""
 
@@ -234,11 +237,12 @@ def _named(cause: str, recorded: Recorded, spans: Spans, own: Int, pattern: re.P
     return _apart(cause, spans, own[recorded.named(spans, pattern)[own]])
 
 
-def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: Sequence[Layer] = (),
+def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int,
+          first: Mapping[int, Sequence[Layer]] = MappingProxyType({}),
           others: Mapping[int, Sequence[int]] = MappingProxyType({})) -> Parts:
     """Return what the thread of each interval did in it; the intervals are sorted and apart, gap: the number of each.
 
-    first: layers that go before those of the thread, but for its first uses and what records graphs. others: by thread, those
+    first: by thread, layers that go before its own, but for its first uses and what records graphs. others: by thread, those
     that it may wait for: what they do counts while it does nothing that was recorded.
     """
     found: list[Parts] = []
@@ -247,7 +251,7 @@ def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: 
         rest_gap, rest_start, rest_end = gap[order], start[order], end[order]
         layers = threads.layers(number)
         beside = ((other, layer) for other in others.get(number, ()) for layer in threads.layers(other))
-        for whose, layer in (*((number, each) for each in (*layers[:2], *first, *layers[2:])), *beside):
+        for whose, layer in (*((number, each) for each in (*layers[:2], *first.get(number, ()), *layers[2:])), *beside):
             if not len(layer.start):
                 continue
             shared = intersection(rest_start, rest_end, layer.start, layer.end)
@@ -256,7 +260,7 @@ def paint(threads: Threads, gap: Int, start: Int, end: Int, thread: Int, first: 
                                np.full(len(shared.place), whose)))
             rest = outside(rest_start, rest_end, shared)
             rest_gap, rest_start, rest_end = rest_gap[rest.place], rest.start, rest.end
-        unknown = np.full(len(rest_gap), CAUSES.index("unknown"))
+        unknown = np.full(len(rest_gap), CAUSES.index("no launches" if number == NO_THREAD else "unknown"))
         found.append(Parts(rest_gap, unknown, np.full(len(rest_gap), -1), rest_end - rest_start, rest_start,
                            np.full(len(rest_gap), number)))
     return joined(found)

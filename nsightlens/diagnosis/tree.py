@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from nsightlens.diagnosis.clock import slowed_ns
 from nsightlens.diagnosis.drained import Owed
 from nsightlens.diagnosis.idle import Leaf, Outside, idle, start_up, wind_down
 from nsightlens.diagnosis.issuers import Issuers
+from nsightlens.diagnosis.meetings import Meetings, meetings
 from nsightlens.diagnosis.recorded import GRAPH, Recorded, Work
 from nsightlens.diagnosis.timeline import Threads
 from nsightlens.diagnosis.window import Window, window
@@ -23,9 +25,18 @@ _SHOWN = 5
 """Leaves of a branch with a node of their own; the others are one."""
 
 
+class Ends(NamedTuple):
+    """What lies before and after the GPU work of a process."""
+
+    process_id: str
+    start_up: Outside
+    wind_down: Outside
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What a device did. lengths: ns of each branch, which sum to the window. process: whose start-up and wind-down these are."""
+    """What a device did. lengths: ns of each branch, which sum to the window. process_id: whose start-up and wind-down these are,
+    the one whose work began first; others: those of the others that share the GPU."""
 
     run: str
     tool: str
@@ -68,15 +79,24 @@ class Tree:
     """Whether Python's stacks were recorded."""
     exposed: tuple[Int, Int] = field(repr=False)
     """When communication was exposed: starts and ends."""
+    in_mpi: tuple[Int, Int] = field(repr=False)
+    """When it idled while the host was in MPI: starts and ends."""
+    meetings: Meetings = field(repr=False)
+    """Blocking collectives of MPI of its processes."""
+    others: tuple[Ends, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A row of the tree. path: the names from the branch to this node; count: kernels, copies or gaps."""
+    """A row of the tree. path: the names from the branch to this node; count: kernels, copies or gaps.
+
+    process_id: whose start-up or wind-down it is, where that is another one of those that share the GPU.
+    """
 
     path: tuple[str, ...]
     ns: int
     count: int | None
+    process_id: str = ""
 
 
 def trees(recorded: Recorded, lost: Int) -> list[Tree]:
@@ -97,12 +117,11 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
     threads = Threads(recorded, judged.length)
     issuers = Issuers(threads)
     by = issuers.of_calls(work.call)
-    of_idle, of_calls = idle(recorded, work, parts.gaps, threads, issuers)
+    of_idle, of_calls, in_mpi = idle(recorded, work, parts.gaps, threads, issuers)
     process = int(work.process[0])
     ranks = tuple(sorted({recorded.ranks[each] for each in np.unique(work.process).tolist() if each in recorded.ranks}))
     device = recorded.devices.get(recorded.text(int(work.device[0])), {})
-    whole = (recorded.work.process == process) & (recorded.work.window == work.window[0])
-    of_process = recorded.work.only(whole)
+    first, *others = (_ends(recorded, each, int(work.window[0]), judged, threads, issuers) for each in _by_first(work.process))
     profile = recorded.profile
     tensor_cores = working.has_tensor_cores(profile["vendor"], device.get("name"), device.get("compute_capability"))
     return Tree(
@@ -113,12 +132,24 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         working.computing(recorded, work, by, judged, parts), working.communication(recorded, work, by, judged, parts),
         working.copies(recorded, work, by, judged, parts), of_idle, of_calls,
         sum(leaf.ns for leaf in of_idle if leaf.cause == "data loader"),
-        start_up(recorded, of_process, judged, threads, issuers), wind_down(recorded, of_process, threads, issuers), tensor_cores,
+        first.start_up, first.wind_down, tensor_cores,
         device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),
         _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, by, judged, parts),
         slowed_ns(work, judged),
         profile["origin_epoch_ns"], recorded.stacks,
-        (parts.communication.start, parts.communication.end))
+        (parts.communication.start, parts.communication.end), in_mpi, meetings(recorded, np.unique(work.process)), tuple(others))
+
+
+def _by_first(process: Int) -> list[int]:
+    """Return the processes of work, in the order in which their first begins."""
+    each, first = np.unique(process, return_index=True)
+    return [int(number) for number in each[np.argsort(first)]]
+
+
+def _ends(recorded: Recorded, process: int, number: int, judged: Window, threads: Threads, issuers: Issuers) -> Ends:
+    own = recorded.work.only((recorded.work.process == process) & (recorded.work.window == number))
+    return Ends(recorded.text(process), start_up(recorded, own, judged, threads, issuers),
+                wind_down(recorded, own, threads, issuers))
 
 
 def _inside(work: Work, judged: Window, mask: Mask) -> int:
@@ -142,19 +173,26 @@ def _low_fill(recorded: Recorded, work: Work, judged: Window, sms: int | None) -
 
 def nodes(tree: Tree) -> Iterator[Node]:
     """Yield the rows of a tree: each branch, then its leaves, which sum to it; then what lies before and after the window."""
-    faults = {piece.key: piece.ns for piece in tree.faulting}
+    faults = {(piece.process, piece.key): piece.ns for piece in tree.faulting}
     leaves = {"computing": tree.computing, "communication": tree.communication, "copies": tree.copies}
     for branch, ns in tree.lengths.items():
         yield Node((branch,), ns, None)
         if branch == "idle":
             yield from _causes((branch,), tree.idle)
         elif branch in leaves:
-            yield from _pieces((branch,), leaves[branch], faults if branch == "computing" else {})
-    for name, outside in (("start-up", tree.start_up), ("wind-down", tree.wind_down)):
+            yield from _by_process((branch,), leaves[branch], faults if branch == "computing" else {})
+    yield from _outside(tree.start_up, tree.wind_down)
+    for each in tree.others:
+        yield from (replace(node, process_id=each.process_id) for node in _outside(each.start_up, each.wind_down))
+
+
+def _outside(before: Outside, after: Outside) -> Iterator[Node]:
+    """Yield what lies before and after the GPU work of a process."""
+    for name, outside in (("start-up", before), ("wind-down", after)):
         yield Node((name,), outside.ns, None)
         yield from _causes((name,), outside.leaves)
-    if tree.start_up.queued_ns:
-        yield Node(("queued before the first GPU work",), tree.start_up.queued_ns, None)
+    if before.queued_ns:
+        yield Node(("queued before the first GPU work",), before.queued_ns, None)
 
 
 def _causes(path: tuple[str, ...], leaves: list[Leaf] | tuple[Leaf, ...]) -> Iterator[Node]:
@@ -169,14 +207,29 @@ def _causes(path: tuple[str, ...], leaves: list[Leaf] | tuple[Leaf, ...]) -> Ite
                 yield Node((*here, "others"), rest, None)
 
 
-def _pieces(path: tuple[str, ...], pieces: list[Piece], faults: dict[str, int]) -> Iterator[Node]:
-    """Yield the pieces, below each what part of it waits for other ranks or for page faults. faults: ns by key."""
+def by_process(pieces: Iterable[Piece]) -> dict[str, list[Piece]]:
+    """Return pieces by the process of a shared GPU, the one with most time at the front; all under '' where one has the GPU."""
+    found: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        found.setdefault(piece.process, []).append(piece)
+    return dict(sorted(found.items(), key=lambda item: (-sum(piece.ns for piece in item[1]), item[0])))
+
+
+def _by_process(path: tuple[str, ...], pieces: list[Piece], faults: dict[tuple[str, str], int]) -> Iterator[Node]:
+    for process, own in by_process(pieces).items():
+        if process:
+            yield Node((*path, process), sum(piece.ns for piece in own), sum(piece.count for piece in own))
+        yield from _pieces((*path, process) if process else path, own, faults)
+
+
+def _pieces(path: tuple[str, ...], pieces: list[Piece], faults: dict[tuple[str, str], int]) -> Iterator[Node]:
+    """Yield the pieces, below each what part of it waits for other ranks or for page faults. faults: ns by process and key."""
     for piece in pieces[:_SHOWN]:
         if piece.ns:
             here = (*path, " ".join(filter(None, (piece.key, piece.memory))))
             yield Node(here, piece.ns, piece.count)
             parts = [*((f"waiting for {whom}", ns) for whom, ns in piece.awaited),
-                     *([("page faults", faults[piece.key])] if piece.key in faults else [])]
+                     *([("page faults", faults[piece.process, piece.key])] if (piece.process, piece.key) in faults else [])]
             yield from (Node((*here, name), ns, None) for name, ns in parts)
             rest = piece.ns - sum(ns for _, ns in parts)
             if parts and rest:
@@ -184,6 +237,3 @@ def _pieces(path: tuple[str, ...], pieces: list[Piece], faults: dict[str, int]) 
     rest = sum(piece.ns for piece in pieces[_SHOWN:])
     if rest:
         yield Node((*path, "others"), rest, sum(piece.count for piece in pieces[_SHOWN:]))
-
-
-

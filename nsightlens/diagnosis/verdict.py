@@ -156,8 +156,10 @@ def _leads(missing: Part, first: Part, second: Part) -> bool:
 
 def _cause(branch: str, found: Sums, waiting: Waiting | None) -> str:
     if branch == IDLE:
+        if waiting and waiting.in_mpi and 2 * waiting.for_late_ns >= found.branches[IDLE] > 0:
+            return LATE
         return INPUT if 2 * found.loader_ns >= found.branches[IDLE] > 0 else HOST
-    is_late = waiting and waiting.late and (
+    is_late = waiting and waiting.late and not waiting.in_mpi and (
         len(found.trees) * waiting.winnable_ns >= found.branches[COMMUNICATION] - waiting.for_late_ns)
     if branch == COMMUNICATION and waiting and is_late:
         return LATE if waiting.waited_ns - waiting.first_ns > found.branches[IDLE] else branch

@@ -12,7 +12,7 @@ from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
 from nsightlens.diagnosis.os_calls import sort_of
-from nsightlens.diagnosis.tree import Tree
+from nsightlens.diagnosis.tree import Tree, by_process
 from nsightlens.diagnosis.verdict import (
     COMMUNICATION,
     COMPUTING,
@@ -34,6 +34,8 @@ from nsightlens.views.figures import counted, duration, number, share, spans
 from nsightlens.views.node_names import NODE_NAMES
 
 _WORTH_PCT = 5
+_UNEVEN_PCT = 60
+"""Share of computing from which on one of the processes that share a GPU is named."""
 _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
                "memset": "memset", "HtoD migration": "page migration to the device",
                "DtoH migration": "page migration to the host"}
@@ -59,6 +61,9 @@ ACTIONS = {
     "last": "find which rank comes last, and why",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
+    "turns": "one thread feeds them in turn: let them work at once, on parts of a batch",
+    "record calls": "record API calls (--trace=cuda) to see why",
+    "record host": "record the host, too (ProfilerActivity.CPU), to see why",
     "record stacks": "record Python stacks (with_stack=True) to see what the host does",
     "stacks": "Python runs there: see which of its functions take time",
     "once": "see why it takes so long there",
@@ -108,6 +113,8 @@ SUBJECTS = {
     "sampled code": "Idle while the host is in {0}, by CPU samples",
     "launching": "Kernels issued one by one",
     "clock": "Kernels that take longer at the end of the window",
+    "another GPU": "Idle while another GPU works",
+    "no launches": "Idle for unknown reasons",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
     "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
@@ -154,6 +161,8 @@ def _about(found: Finding) -> str:
 
 def action(found: Finding) -> str:
     """Return what can be done about a finding."""
+    if found.action == "late" and "," not in found.subject:
+        return "find what its host does later than the others"
     few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
     return f"{few}{ACTIONS[found.action]}"
 
@@ -166,8 +175,17 @@ def sentence(verdict: Verdict) -> str:
         beside[0] = f"of the rest, {beside[0]}"
     if beside and lead.cause in (START_UP, WIND_DOWN):
         beside[0] = f"of the window's {duration(sums.whole_ns / len(sums.trees))}, {beside[0]}"
-    said = [_part(verdict, lead, first=True), *beside]
+    said = [_part(verdict, lead, first=True), *beside, *_dropped(sums)]
     return f"{_whole(verdict)}{'; '.join(said)}.{_what_is_missing(verdict)}" if sums.trees else ""
+
+
+def _dropped(sums: Sums) -> list[str]:
+    """Return how long the steps took that are left out before the steady ones, where that is long beside these."""
+    windows = [tree.window for tree in sums.trees]
+    before = sum(window.dropped_ns for window in windows)
+    if 2 * before <= sums.whole_ns or not all(window.steps for window in windows):
+        return []
+    return [f"{counted(max(each.dropped for each in windows), windows[0].called)} before took {duration(before / len(windows))}"]
 
 
 def _whole(verdict: Verdict) -> str:
@@ -235,7 +253,8 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
 def _input(verdict: Verdict, part: Part, first: bool) -> str:
     of_loader = Part(INPUT, verdict.sums.loader_ns, part.of_ns, IDLE)
     amount = _amount(verdict, of_loader) if first else share(of_loader.share_pct)
-    return f"{'the GPU waits' if first else 'waiting'} for the data loader {amount}"
+    who = "the GPUs wait" if len(verdict.sums.trees) > 1 else "the GPU waits"
+    return f"{who if first else 'waiting'} for the data loader {amount}"
 
 
 def _host(verdict: Verdict, part: Part, how: str, first: bool) -> str:
@@ -277,7 +296,14 @@ def _kernels(sums: Sums, part: Part, first: bool) -> str:
     if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
         issued = (each for piece in pieces for each in piece.issued)
         return f" in {number(count)} kernels{_by(issued, part.ns)}" if first else ""
-    return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}"
+    return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}{_process(sums, part.ns) if first else ''}"
+
+
+def _process(sums: Sums, computing_ns: int) -> str:
+    """Return which process of a shared GPU computes most of the time, where one does."""
+    shared = by_process(piece for tree in sums.trees if tree.processes > 1 for piece in tree.computing)
+    name, own = next(((name, sum(piece.ns for piece in pieces)) for name, pieces in shared.items()), ("", 0))
+    return f"; {name} has {share(100 * own / computing_ns)} of it" if _UNEVEN_PCT * computing_ns < 100 * own else ""
 
 
 def _fill(sums: Sums, computing_ns: int) -> str:
@@ -319,7 +345,7 @@ def _late(verdict: Verdict, first: bool) -> str:
     if waiting is None:
         return ""
     whole = verdict.sums.whole_ns
-    those = f"late rank{'s' * (len(waiting.late) > 1)} {_ranks(waiting.late)}"
+    those = f"late rank{'s' * (len(waiting.late) > 1)} {_ranks(waiting.late)}{' in MPI' * waiting.in_mpi}"
     amount = share(100 * waiting.for_late_ns / whole)
     won = f"on time {'they' if len(waiting.late) > 1 else 'it'} would save {duration(waiting.winnable_ns)}"
     if not first:
@@ -354,8 +380,6 @@ def tree_of(trees: Iterable[Tree]) -> str:
     if steps:
         return f"{steps} steady {found[0].window.called}{'s' * (steps > 1)}"
     return "first to last GPU work"
-
-
 
 
 def first(found: Judged) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from nsightlens.intervals.coverage import Union, union
 from nsightlens.intervals.intersection import intersection
 from nsightlens.intervals.order import one_track
 from nsightlens.names.label import title
+from nsightlens.names.process_label import process_label
 
 _CONTRACTIONS = ("gemm", "convolution")
 _FP32 = re.compile(r"sgemm|scudnn|f32f32_f32|<float|float, float|_fp32|ffma", re.I)
@@ -30,7 +31,7 @@ class Piece:
     """One kernel or sort of copy in a branch: its ns there, how many times it ran, what is known against it.
 
     name: as people call it; key: the whole name. blocks: the largest grid, -1 unknown. memory: pageable, pinned, managed or ''.
-    issued: its ns by who issues it (issuers.py), where that is known.
+    issued: its ns by who issues it (issuers.py), where that is known. process: whose it is, where several share the GPU.
     """
 
     name: str
@@ -45,12 +46,13 @@ class Piece:
     issued: tuple[tuple[str, int], ...] = ()
     awaited: tuple[tuple[str, int], ...] = ()
     """Its ns in which a send or receive waits for the rank at the other end, by what that is called: "stage 0", "rank 3"."""
+    process: str = ""
 
 
 def computing(recorded: Recorded, work: Work, by: Int, window: Window, branches: Branches) -> list[Piece]:
     """Return the kernels that computed, the largest first; the time of two at once is that of the first to begin.
 
-    by: who issues each piece of work, as a code of `texts`.
+    by: who issues each piece of work, as a code of `texts`. Where processes share the GPU, each has kernels of its own.
     """
     return _pieces(recorded, work, by, window, branches.computing, work.branch == COMPUTING)
 
@@ -81,7 +83,8 @@ def _pieces(recorded: Recorded, work: Work, by: Int, window: Window, times: Unio
     end, direction = work.end[own], work.direction[own]
     start = cut(work.start[own], end, one_track(len(own)))
     shared = intersection(start, np.maximum(end, start), times.start, times.end)
-    what = numbered(direction, np.where(direction >= 0, work.memory[own], work.name[own]))
+    process = work.process[own]
+    what = numbered(numbered(direction, np.where(direction >= 0, work.memory[own], work.name[own])), process)
     kinds = int(what.max(initial=-1)) + 1
     ns = np.zeros(len(own), np.int64)
     np.add.at(ns, shared.place, shared.end - shared.start)
@@ -91,7 +94,16 @@ def _pieces(recorded: Recorded, work: Work, by: Int, window: Window, times: Unio
     issued = _issued(recorded, what, by[own], ns)
     found = [_piece(recorded, work, place, int(total), int(count), issued.get(number, ()))
              for number, (place, total, count) in enumerate(zip(first.tolist(), sums, counts, strict=True))]
+    if (work.process != work.process[0]).any():
+        found = [replace(piece, process=_label(recorded, int(work.process[place])))
+                 for piece, place in zip(found, first.tolist(), strict=True)]
     return sorted(found, key=lambda piece: (-piece.ns, piece.key))
+
+
+def _label(recorded: Recorded, process: int) -> str:
+    """Return what a process of a shared GPU is called: its rank, else its number."""
+    rank = recorded.ranks.get(process)
+    return f"rank {rank}" if rank is not None else f"process {process_label(recorded.text(process), ())}"
 
 
 def _issued(recorded: Recorded, what: Places, by: Int, ns: Int) -> dict[int, tuple[tuple[str, int], ...]]:

@@ -97,7 +97,7 @@ def bounds(page: Page) -> list[Section]:
             continue
         key = tuple(row[name] for name in ("rank", "profile_id", "window_index", "device_id"))
         if not row["parent_index"]:
-            trees[key][row["node"]] = row
+            trees[key].setdefault(row["node"], row)  # of processes that share a GPU the first one's
         elif row["depth"] == 2 and row["parent_index"] == trees[key].get("idle", row)["row_index"]:
             causes.setdefault(key, row["node"])
     if not trees:

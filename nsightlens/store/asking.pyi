@@ -4305,20 +4305,21 @@ class Asking:
         recorded (launched, and not started for another reason than the queue: in gaps over 50 µs, from 20 µs after
         the return of the launch call; or next to launches without a kernel), idle. Idle is divided by what the thread
         did that launched the work after each gap; start-up (first call of the process to its first GPU work) and
-        wind-down (last GPU work to the end of the last call) likewise: they are no part of the window.
+        wind-down (last GPU work to the end of the last call) likewise: they are no part of the window. Where
+        processes share a GPU, each has work, start-up and wind-down of its own.
 
         Columns:
             run: Run (one workload in one configuration).
             tool: nsys or kineto. Never add them up: they saw the same work.
             rank: Rank of the process whose window it is; NULL where unknown.
             profile_id: Profile; key of `profiles`.
-            process_id: OS process whose start-up and wind-down these are, and whose work began first on the GPU.
+            process_id: OS process whose start-up or wind-down it is; else the one whose work began first on the GPU.
             window_index: Capture window of the process, from 0.
             device_id: The physical GPU.
             row_index: Place of the row in its tree, from 0: the window.
             parent_index: row_index of the row that it is a part of; NULL for the window, start-up and wind-down.
             depth: 0 for the window, start-up and wind-down; 1 for branches; then leaves.
-            node: window, a branch, a cause, or the name of a kernel, call, range or direction.
+            node: window, a branch, a cause, or the name of a process, kernel, call, range or direction.
             count: Kernels, copies or gaps that have some of it; of the window its steady steps; NULL where not
                 counted.
             start_ns: Start of the window, relative to the profile's origin; NULL but for the window.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nsightlens.diagnosis import words
 from nsightlens.diagnosis.findings import Finding, findings
+from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.os_calls import MESSAGES, OTHERS, READS, SLEEPS, THREADS, WRITES, sort_of
 from nsightlens.diagnosis.recorded import Recorded, Spans
 from nsightlens.diagnosis.sampled import Sampled, Samples, together
@@ -84,6 +86,15 @@ def test_start_up_says_where_the_host_was() -> None:
                                              module=profile.samples.module + len(early.texts) - len(profile.texts))
     tree, = trees(early, np.zeros(0, np.int64))
     assert "the host in load, by CPU samples" in words.sentence(judge(sums([tree]), None))
+
+
+def test_samples_in_the_profiler_are_its_time() -> None:
+    """Of 20 samples 12 lie in the library that nsys loads into a program, under several functions."""
+    seen = Sampled(((("", "[libToolsInjection64.so]"), 12), (("f", "program"), 8)), 20)
+    tree, = trees(recorded([Piece(0, 10 * _US), Piece(90 * _US, 100 * _US)]), np.zeros(0, np.int64))
+    verdict = judge(sums([replace(tree, idle=[Leaf("unknown", 80 * _US, (), 1, sampled=seen)])]), None)
+    assert "the profiler holds the host" in words.sentence(verdict)
+    assert next((found.cause, found.action) for found in findings(verdict)) == ("profiler", "less tracing")
 
 
 def test_samples_of_several_gpus_are_one() -> None:

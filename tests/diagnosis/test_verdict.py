@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.findings import findings
 from nsightlens.diagnosis.idle import Leaf, Outside
-from nsightlens.diagnosis.ranks import Exchanges, Waiting, waiting, winnable
+from nsightlens.diagnosis.ranks import Waiting, waiting, winnable
 from nsightlens.diagnosis.recorded import Faults
-from nsightlens.diagnosis.tree import Tree, trees
+from nsightlens.diagnosis.tree import Tree, by_process, nodes, trees
 from nsightlens.diagnosis.verdict import judge, sums
 from nsightlens.diagnosis.window import Window
 from nsightlens.diagnosis.words import sentence
@@ -113,6 +114,21 @@ def test_a_gpu_that_processes_share_has_the_ranks_of_all(ranks: dict[str, int], 
     verdict = judge(sums([replace(tree, idle=[Leaf("MPI", 35, (("MPI_Allreduce", 35),), 7)])]), None)
     assert "2 processes on one GPU" in sentence(verdict)
     assert [found.action for found in findings(verdict) if found.cause == "MPI"] == [action]
+
+
+def test_processes_that_share_a_gpu_have_their_own_work_and_start_up() -> None:
+    """Of 100 ns a computes 70 and b 20, one after the other; b calls first from 5 on, and computes from 40 on."""
+    profile = recorded([Piece(10, 40, process="m:1", launch=(0, 4)), Piece(40, 60, process="m:2", launch=(5, 9)),
+                        Piece(70, 110, process="m:1", launch=(61, 62))])
+    tree, = trees(profile, np.zeros(0, np.int64))
+    rows = [(node.path, node.ns, node.process_id) for node in nodes(tree) if node.ns and len(node.path) < 3]
+    assert rows[:3] == [(("computing",), 90, ""), (("computing", "process 1"), 70, ""), (("computing", "process 2"), 20, "")]
+    assert [row for row in rows if row[0] == ("start-up",)] == [(("start-up",), 10, ""), (("start-up",), 35, "m:2")]
+    assert [(piece.key, piece.ns) for piece in sums([tree]).pieces["computing"]] == [("k", 90)]
+    assert "process 1 has 77.8 % of it" in sentence(judge(sums([tree]), None))
+    profile.ranks[profile.codes["m:1"]] = 4
+    tree, = trees(profile, np.zeros(0, np.int64))
+    assert list(by_process(tree.computing)) == ["rank 4", "process 2"]
 
 
 def test_of_findings_worth_the_same_that_with_a_known_gain_comes_first() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 from nsightlens.html_report.overview import overview
 
 FINDING: dict[str, Any] = {
-    "run": "r", "tool": "nsys", "cause": "API calls", "subject": "cudaMalloc", "who": "rank 3", "total_ns": 1_500_000_000,
-    "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": None, "what": "it waits", "action": "wait less",
+    "run": "r", "tool": "nsys", "cause": "API calls", "subject": "cudaMalloc", "issuer": None, "who": "rank 3",
+    "total_ns": 1_500_000_000, "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": None,
+    "what": "it waits", "action": "wait less",
     "against": None, "confidence": "high", "command": ["show", "cuda_api_summary"]}
 NONE: dict[str, list[dict[str, Any]]] = {
     "profile_overview": [], "diagnostic_summary": [], "verdict": [], "findings": [], "time_tree": [],
@@ -37,6 +38,15 @@ def test_a_card_has_its_time_its_whole_and_what_can_be_won() -> None:
     assert [card.figures for card in cards] == [
         ("1.500 s of 5.000 s", "30.0 %"), ("1.500 s of 5.000 s", "30.0 %", "2.000 ms to win"), ("1.500 s",)]
     assert {str(card.command) for card in cards} == {"nsightlens show cuda_api_summary --run r"}
+
+
+def test_a_card_says_who_issues_what_it_is_about() -> None:
+    """The ranks of a late one stand in its first line."""
+    verdict = {"run": "r", "tool": "nsys", "kind": "verdict", "text": "computing"}
+    cards = overview("r", NONE | {"verdict": [verdict], "findings": [
+        FINDING, FINDING | {"issuer": "aten::to"}, FINDING | {"cause": "FP32", "subject": None, "issuer": "aten::conv2d"},
+        FINDING | {"cause": "late rank", "subject": "0, 6"}]}).findings
+    assert [card.about for card in cards] == ["cudaMalloc", "cudaMalloc, in aten::to", "FP32, in aten::conv2d", ""]
 
 
 def _profile(run: str) -> dict[str, Any]:

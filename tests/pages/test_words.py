@@ -21,11 +21,12 @@ from nsightlens.terminal.text import parts
 if TYPE_CHECKING:
     from nsightlens.terminal.text import Text
 
-SENTENCES = ("subject", "what", "action", "against")
+SENTENCES = ("subject", "issuer", "what", "action", "against")
 CAUSES = ("late rank", "API calls", "computing")
 ROWS: list[dict[str, Any]] = [{
-    "run": "r", "tool": "nsys", "cause": cause, "subject": "cudaMalloc", "who": "rank 3", "total_ns": 1_500_000_000,
-    "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": 7, "what": "in 3 gaps, cudaMalloc", "action": "wait less",
+    "run": "r", "tool": "nsys", "cause": cause, "subject": "cudaMalloc", "issuer": None, "who": "rank 3",
+    "total_ns": 1_500_000_000, "of_ns": 5_000_000_000, "share_pct": 30.0, "winnable_ns": 7,
+    "what": "in 3 gaps, cudaMalloc", "action": "wait less",
     "against": None, "confidence": "high", "command": ["show", "cuda_api_summary"]} for cause in CAUSES]
 
 

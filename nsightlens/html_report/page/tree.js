@@ -19,7 +19,9 @@ async function treesOf(run) {
     const tree = trees[trees.length - 1];
     const path = [...(row.parent_index ? tree.paths[row.parent_index] : []), ...(row.row_index ? [row.node] : [])];
     tree.paths[row.row_index] = path;
-    if (row.row_index) tree.parts.set(JSON.stringify(path), row);
+    if (!row.row_index) continue;
+    const [key, before] = [JSON.stringify(path), tree.parts.get(JSON.stringify(path))?.total_ns ?? 0]; // processes share the GPU
+    tree.parts.set(key, { ...row, total_ns: before + row.total_ns });
   }
   const several = (row) => trees.some((tree) => tree.row !== row && tree.row.rank === row.rank
     && tree.row.process_id === row.process_id);

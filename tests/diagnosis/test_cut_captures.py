@@ -1,0 +1,117 @@
+"""Captures that lack a part of what tools record: GPU work alone, ranges without API calls, other clocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.capture_words import not_judged
+from nsightlens.diagnosis.conditions import LOST, Condition
+from nsightlens.diagnosis.findings import findings
+from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.tree import Tree, trees
+from nsightlens.diagnosis.verdict import NOT_RECORDED, Verdict, judge, sums
+from nsightlens.diagnosis.window import Window
+from nsightlens.diagnosis.words import sentence
+from tests.diagnosis.made import Call, Piece, Range, recorded
+
+_US = 1000
+WORK = [Piece(begin * _US, (begin + 20) * _US) for begin in range(0, 1000, 100)]
+"""20 us of every 100, with no launch."""
+
+
+def _tree(ranges: list[Range] = [], tool: str = "nsys") -> Tree:  # noqa: B006
+    profile = recorded(WORK, ranges=ranges)
+    profile.profile["tool"] = tool
+    tree, = trees(profile, np.zeros(0, np.int64))
+    return tree
+
+
+def _verdict(tree: Tree) -> Verdict:
+    return judge(sums([tree]), None)
+
+
+@pytest.mark.parametrize(("tool", "action"), [("nsys", "record calls"), ("kineto", "record host")])
+def test_idle_time_without_a_record_of_the_host_has_no_known_cause(tool: str, action: str) -> None:
+    """That the host was outside of recorded calls is not known where none was recorded."""
+    tree = _tree(tool=tool)
+    assert [(leaf.cause, leaf.ns) for leaf in tree.idle] == [("no launches", 720 * _US)]
+    found = findings(_verdict(tree))
+    assert [(each.cause, each.action) for each in found if each.ns == 720 * _US] == [("no launches", action)]
+    assert "no launch calls were recorded" in sentence(_verdict(tree))
+
+
+def test_ranges_say_what_the_host_did_where_api_calls_were_not_recorded() -> None:
+    """The thread with ranges is taken for the one that launches: it waits for its data loader in 60 us of each of 8 gaps."""
+    loads = [Range((begin + 30) * _US, (begin + 90) * _US, "enumerate(DataLoader)#_Single") for begin in range(0, 900, 100)]
+    tree = _tree(loads)
+    assert {leaf.cause: leaf.ns for leaf in tree.idle}["data loader"] == 8 * 60 * _US
+    assert _verdict(tree).cause == "input"
+
+
+def test_other_calls_tell_the_thread_where_launches_were_not_recorded() -> None:
+    """The thread that calls the API at all waits from 30 to 90 us in each gap."""
+    waits = [Call((begin + 30) * _US, (begin + 90) * _US, "cudaStreamSynchronize") for begin in range(0, 900, 100)]
+    tree, = trees(recorded(WORK, calls=waits), np.zeros(0, np.int64))
+    assert {leaf.cause: leaf.ns for leaf in tree.idle} == {"waiting": 9 * 60 * _US, "unknown": 9 * 20 * _US}
+
+
+def test_gpus_that_a_thread_feeds_in_turn_wait_for_each_other() -> None:
+    """The host waits 40 us for the one, then launches on the other: each idles 50 us of 100, 40 of them while the other works."""
+    pieces, waits = [], []
+    for begin in range(0, 1000, 50):
+        at, device = begin * _US, f"gpu{begin // 50 % 2}"
+        pieces.append(Piece(at, at + 40 * _US, launch=(at - 5 * _US, at - 2 * _US), device=device))
+        waits.append(Call(at - 1 * _US, at + 40 * _US, "cudaDeviceSynchronize"))
+    first, second = trees(recorded(pieces, calls=waits), np.zeros(0, np.int64))
+    assert {leaf.cause: leaf.ns for leaf in first.idle}["another GPU"] == 9 * 40 * _US
+    assert "waiting" not in {leaf.cause for leaf in (*first.idle, *second.idle) if leaf.ns > 20 * _US}
+    verdict = judge(sums([first, second]), None)
+    assert "while another GPU works" in sentence(verdict)
+    assert [each.action for each in findings(verdict) if each.cause == "another GPU"] == ["turns"]
+
+
+def test_what_waits_for_another_gpu_behind_an_event_was_recorded() -> None:
+    """The host is far ahead: all is launched at once, and each of two GPUs works 40 us of 80, behind the other."""
+    pieces = [Piece(place * 40 * _US, (place + 1) * 40 * _US, launch=(place - 100, place - 99), device=f"gpu{place % 2}")
+              for place in range(40)]
+    for tree in trees(recorded([piece._replace(end=piece.end - (piece.end - piece.start) // 2) if piece.start == 0 else piece
+                                for piece in pieces]), np.zeros(0, np.int64)):
+        assert tree.lengths["not recorded"] == 0
+
+    slow = [piece._replace(start=2 * piece.start, end=2 * piece.end) for piece in pieces]
+    first, second = trees(recorded(slow), np.zeros(0, np.int64))
+    assert first.lengths["not recorded"] == second.lengths["not recorded"] == 0
+    assert {leaf.cause: leaf.ns for leaf in first.idle} == {"another GPU": 19 * 80 * _US}
+
+
+@pytest.mark.parametrize(("dropped_us", "is_said"), [(600, True), (400, False)])
+def test_long_steps_before_the_steady_ones_are_said(dropped_us: int, is_said: bool) -> None:
+    tree = _tree()
+    window = replace(tree.window, steps=5, dropped=2, dropped_ns=dropped_us * _US, start=0, end=1000 * _US)
+    assert ("2 steps before" in sentence(_verdict(replace(tree, window=window)))) == is_said
+
+
+@pytest.mark.parametrize(("launches", "wind_down_us"), [(1, 0), (0, 500)])
+def test_work_that_the_end_of_a_capture_cuts_off_is_no_wind_down(launches: int, wind_down_us: int) -> None:
+    """The host waits until 600 us; the last recorded kernel ends at 100, and one more was launched before it waits."""
+    more = [Call(20 * _US, 22 * _US, "cudaLaunchKernel")] * launches
+    profile = recorded([Piece(10 * _US, 100 * _US, launch=(0, 5 * _US))], calls=[*more, Call(25 * _US, 600 * _US, "cudaMemcpy")])
+    tree, = trees(profile, np.zeros(0, np.int64))
+    assert tree.wind_down.ns == wind_down_us * _US
+
+
+def test_copies_that_were_recorded_are_said_beside_kernels_that_were_not() -> None:
+    tree = replace(_tree(), lengths=dict(zip(BRANCHES, (26, 0, 958, 0, 16), strict=True)), window=Window(0, 1000))
+    said = not_judged(Judged("r", "nsys", NOT_RECORDED, [tree], sums([tree]), conditions=[Condition(LOST, 16, 49)]))
+    assert "at least 2.6 %" in said and "copies 95.8 %" in said
+
+
+def test_times_before_the_origin_of_a_clock_are_no_wind_down() -> None:
+    """All of it lies before 0: the last call ends 5 us after the last kernel."""
+    profile = recorded([Piece(-900, -500, launch=(-990, -910))], calls=[Call(-600, -495, "cudaDeviceSynchronize")])
+    tree, = trees(profile, np.zeros(0, np.int64))
+    assert (tree.start_up.ns, tree.wind_down.ns) == (90, 5)
