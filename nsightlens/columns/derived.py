@@ -90,7 +90,10 @@ def kernel_names(recorded: Sequence[tuple[str | None, str | None]], tool: str) -
     if known == distinct:
         return KernelNames(known, *facts)
     place = {name: number for number, name in enumerate(distinct)}
-    return KernelNames(known, *([None if name is None else column[place[name]] for name in known] for column in facts))
+    places = [None if name is None else place[name] for name in known]
+    short, key, family = ([None if at is None else column[at] for at in places]
+                          for column in (facts.short_name, facts.kernel_key, facts.family))
+    return KernelNames(known, short, key, family, [None if at is None else facts.tensor_cores[at] for at in places])
 
 
 def configuration(batch: pa.RecordBatch) -> Hash:

@@ -51,7 +51,7 @@ def run(request: dict[str, Any]) -> None:
     """Be the command."""
     os.setsid()
     folder = Path(request["folder"])
-    for number, name in enumerate(("/dev/null", folder / "stdout", folder / "stderr")):
+    for number, name in enumerate((Path("/dev/null"), folder / "stdout", folder / "stderr")):
         os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
     os.environ.update(request["environment"])
     sys.argv = ["nsightlens", *request["words"]]
