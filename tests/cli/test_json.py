@@ -71,8 +71,8 @@ def test_every_answer_is_what_its_schema_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("x.csv").write_text("a,b\n1,2\n")
-    asked = shared("base-and-fused", _two_runs) if name in ("compare-runs", "check") else bundled_store
-    monkeypatch.setenv("NSIGHTLENS_STORE", str(asked))
+    of_two = name in ("compare-runs", "check")
+    monkeypatch.setenv("NSIGHTLENS_STORE", str(shared("base-and-fused", _two_runs) if of_two else bundled_store))
     answer = valid(json.loads(run(*ASKED[name], "-f", "json").stdout))
     assert answer["schema"] == f"nsightlens.{name}" and (answer.get("rows") or answer["tables"])
     again = json.loads(run(*shlex.split(answer["repeat"])[1:]).stdout)

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
-
-mcp = pytest.importorskip("mcp", reason="mcp is not installed: pip install 'nsightlens[mcp]'")
+import mcp
 
 
 class Asking:
