@@ -119,7 +119,6 @@ def test_a_step_that_only_another_run_has(bundled_store: Path, view: str, asked:
 
 @pytest.mark.parametrize(("asked", "why"), [
     (["module_summary", "--tool", "nsys"], "module_summary has no rows of nsys: no modules were recorded: open NVTX ranges"),
-    (["memory_curve", "--tool", "nsys"], "has no rows of nsys, which does not record this: record with the PyTorch profiler"),
     (["memory_curve", "only_tool=ncu"], "memory_curve has no rows of ncu, which does not record this: record with the"),
     (["step_breakdown", "--tool", "ncu"], "no rows of ncu, which does not record this: record with nsys or the PyTorch profiler"),
     (["memory_curve", "--tool", "nsys", "--tool", "ncu"], "has no rows of ncu, which does not record this"),
