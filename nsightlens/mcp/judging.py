@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nsightlens.gate.check import Asked, of_places
 from nsightlens.mcp.answers import Answer
 from nsightlens.pages import from_python, verdict_page
 from nsightlens.pages.envelope import About, judged_windows, window_of
-from nsightlens.store.comparison import of_runs
+from nsightlens.store.comparison import Place, of_runs
 from nsightlens.store.filter_values import confirm
 from nsightlens.terminal.command import Argument, Command
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _VERDICT = ("run", "tool", "kind", "cause", "subject", "total_ns", "share_pct", "winnable_ns", "text")
 _OF_TREE = ("other_run", "unit", "node", "depth", "state", "base_ns", "other_ns", "difference_ns", "low_ns", "high_ns",
             "change_pct")
+_OF_CHECK = {"questions": ("item", "verdict", "limit", "unit", "base", "candidate", "change", "low", "high")}
 _DEEP = 2
 _TREE = pa.schema([("run", pa.string()), ("tool", pa.string()), ("node", pa.string()), ("depth", pa.int32()),
                    ("total_ns", pa.int64()), ("share_pct", pa.float64()), ("count", pa.int64())])
@@ -78,6 +80,23 @@ def _changed(session: Session, name: str, table: pa.Table) -> pa.Table:
         table = table.filter(pc.less_equal(table["depth"], _DEEP))
     first = {"tree": _OF_TREE, "differences": session.store.views["run_difference"].first}.get(name, table.column_names)
     return table.select([column for column in first if column in table.column_names])
+
+
+def check(session: Session, base: list[str], candidate: list[str]) -> Answer:
+    """Say whether the runs of candidate became slower than those of base: ok, slower, undecided or not comparable (notes, the
+    verdict first), by step time and slow steps, with the intervals. One recording a side is always undecided.
+    """
+    for run in (*base, *candidate):
+        confirm(session.store.values_of, {"run": run}, "{}")  # nothing else of the file system is read
+    before, after = ([Place(session.store, run, run) for run in side] for side in (base, candidate))
+    found = of_places(before, after, Asked())
+    sides = (("--base", run) for run in base), (("--candidate", run) for run in candidate)
+    return Answer(
+        Command("check", tuple(option for side in sides for option in side)),
+        {name: table.select(list(_OF_CHECK.get(name, table.column_names))) for name, table in found.items()
+         if name in ("verdict", "questions", "kernels")},
+        About("check", window={"run": [*base, *candidate]}, notes=lambda: found.sentences),
+        more="show tree_difference, with base and other")
 
 
 def compare_ranks(session: Session, run: str | None = None, tool: str | None = None) -> Answer:

@@ -39,6 +39,7 @@ TOOLS = {
     "kernels": "rows",
     "compare_runs": "judging",
     "compare_ranks": "judging",
+    "check": "judging",
     "roofline": "roofline",
     "diagnostics": "judging",
     "ingest": "ingesting",

@@ -28,7 +28,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "runs": {}, "summary": {}, "views": {"question": "idle time"}, "describe_view": {"name": "busy_time"},
     "show": {"view": "top_kernels", "filters": {"tool": "nsys"}, "columns": ["name", "total_ns"], "sort": "-total_ns"},
     "sql": {"statement": "SELECT tool, count(*) AS n FROM kernels GROUP BY ALL"}, "kernels": {"tool": "kineto"},
-    "compare_runs": {"base": "base", "other": "fused"}, "compare_ranks": {"run": "base"}, "diagnostics": {},
+    "compare_runs": {"base": "base", "other": "fused"}, "compare_ranks": {"run": "base"},
+    "check": {"base": ["base"], "candidate": ["fused"]}, "diagnostics": {},
     "roofline": {"time": "nsys"},
 }
 
