@@ -180,10 +180,11 @@ def sentence(verdict: Verdict) -> str:
 
 
 def _dropped(sums: Sums) -> list[str]:
-    """Return how long the steps took that are left out before the steady ones, where that is long beside these."""
+    """Return how long the steps took that are left out before the steady ones, where they are slow and their time is long."""
     windows = [tree.window for tree in sums.trees]
-    before = sum(window.dropped_ns for window in windows)
-    if 2 * before <= sums.whole_ns or not all(window.steps for window in windows):
+    before, count = (sum(getattr(window, name) for window in windows) for name in ("dropped_ns", "dropped"))
+    is_long = 2 * before > sums.whole_ns and all(window.steps for window in windows)
+    if not is_long or before * sum(window.steps for window in windows) < 2 * count * sums.whole_ns:
         return []
     return [f"{counted(max(each.dropped for each in windows), windows[0].called)} before took {duration(before / len(windows))}"]
 
