@@ -234,6 +234,8 @@ def _starts(configurations: list[dict[str, Any]], cover: float, passes: int, bud
             break
         covered += row["total_ns"]
         by_kernel[row["found"]].append(row)
+    if not by_kernel:
+        return []
     starts = [_start(group, all_ns, passes) for wanted in by_kernel.values() for group in _groups(wanted, passes)]
     starts.sort(key=lambda row: (-row["total_ns"], row["kernel"], row["launch_skip"]))
     left = float("inf") if budget_s is None else budget_s

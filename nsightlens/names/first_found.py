@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
 
 _FEW = 300
 """So many texts take Python as long as Arrow takes to compile the patterns."""
@@ -28,6 +29,10 @@ def first_found(patterns: Sequence[tuple[re.Pattern[str], int]], columns: Sequen
     if len(columns[0]) <= _FEW:
         return [next((place for place, (pattern, column) in enumerate(patterns) if pattern.search(texts[column])), -1)
                 for texts in zip(*columns, strict=True)]
+    import numpy as np  # `doctor` runs without both
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     arrays = [pa.array(column, pa.string()) for column in columns]
     odd = [_read_otherwise(array) for array in arrays]
     found = np.full(len(columns[0]), -1)
@@ -48,6 +53,8 @@ def without_lookarounds(pattern: str) -> str:
 
 def _read_otherwise(texts: pa.Array) -> npt.NDArray[np.bool_]:
     """Return which texts have characters that the two engines do not see alike: letters beyond ASCII, and the end of a line."""
+    import pyarrow.compute as pc
+
     return ~_mask(pc.string_is_ascii(texts)) | _mask(pc.match_substring(texts, "\n"))
 
 

@@ -103,7 +103,7 @@ def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: 
 @pytest.mark.parametrize(("asked", "slow", "heard"), [
     (["compare", "runs", "a", "b"], "nsightlens.analyses._compared.tools", r"comparing: 0/3 trees; \d+ s so far"),
     (["report", "--output", "report.html"], "nsightlens.html_report.contents.Contents.facts", "writing the report: "),
-    (["compare", "ranks"], "nsightlens.pages.ranks_page.balance", r"comparing: 5/7 balance; \d+ s so far, about \d+ s left"),
+    (["compare", "ranks"], "nsightlens.pages.ranks_page.balance", r"comparing: 6/8 balance; \d+ s so far, about \d+ s left"),
     (["summary"], "nsightlens.pages.sections.ordered", r"summing up: \d+ s so far"),
 ], ids=["runs", "report", "ranks", "summary"])
 def test_a_long_command_says_how_far_it_is(

@@ -58,7 +58,7 @@ def test_all_ranks_together_are_the_sum_of_each(bundled_store: Path) -> None:
 
 
 def test_a_note_below_the_table_says_what_it_leaves_out(bundled_store: Path) -> None:
-    note = "(First to last work on the GPU: "
+    note = "(Counts only time between the first and the last GPU work.)"
     assert note in show(bundled_store, "busy_time").stdout
     assert note not in show(bundled_store, "busy_time", "-f", "csv").stdout
     assert note not in show(bundled_store, "busy_time", "--tool", "ncu").stdout, "of no rows there is nothing to say"
