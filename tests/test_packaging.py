@@ -35,7 +35,7 @@ def _imported() -> set[str]:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    names = ("hta", "workloads", "dask", "mpi", "remote")
+    names = ("hta", "workloads", "dask", "mpi", "mcp", "remote")
     extras = {requirement for name in names for requirement in PROJECT["optional-dependencies"][name]}
     declared = {requirement.partition(">=")[0] for requirement in [*PROJECT["dependencies"], *extras]}
     missing = _imported() - declared
