@@ -21,7 +21,7 @@ RED, YELLOW = "\x1b[31m", "\x1b[33m"
 
 def _environment(**settings: str) -> dict[str, str]:
     return {**{name: value for name, value in os.environ.items() if name not in (*_SETTINGS, "NSIGHTLENS_STORE")},
-            "TERM": "xterm", "COLUMNS": "120", "PYTHONPATH": str(ROOT), **settings}
+            "TERM": "xterm", "PAGER": "", "COLUMNS": "120", "PYTHONPATH": str(ROOT), **settings}
 
 
 def in_terminal(*words: str, **settings: str) -> str:
