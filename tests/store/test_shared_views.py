@@ -36,7 +36,7 @@ def _every_view(path: Path) -> dict[str, pa.Table | str]:
 
 
 def test_every_view_has_the_same_rows_with_and_without(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_cache, "folder", lambda: None)
+    monkeypatch.setattr(user_cache, "folder", lambda *_: None)
     shared = _every_view(bundled_store)
     monkeypatch.setattr(shared_views, "MOST_ROWS", -1)
     alone = _every_view(bundled_store)
