@@ -26,7 +26,8 @@ from tests.store.test_ground import tree
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 KILLS = int(os.environ.get("KILLS", "40"))
-MOMENTS = int(os.environ.get("MOMENTS", "30"))
+MOMENTS = int(os.environ.get("MOMENTS", "6"))
+"""A sample; MOMENTS=30 takes ten minutes of CPU."""
 THEIRS = ("notes.txt", "parts/kernels/theirs.parquet", "deeper/a.json", "converted/.x", "link")
 COMMANDS = {
     "ingest": ["ingest", "RUNS", "--store", "STORE", "--jobs", "2", "--answers"],
