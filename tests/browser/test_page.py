@@ -61,9 +61,9 @@ def test_operators_are_the_sums_of_the_view(visit: Opened, demo: Path, demo_stor
     sums: dict[str, list[int]] = {}
     for row in demo_store.view("operator_summary", only_tool="kineto").to_pylist():
         found = sums.setdefault(row["name"], [0, 0])
-        found[0] += row["calls"]
+        found[0] += row["calls"] or 0
         found[1] += row["device_self_ns"] or 0
-    assert {row["name"]: [int(row["calls"]), int(row["device_self_ns"] or 0)] for row in rows} == sums
+    assert {row["name"]: [int(row["calls"] or 0), int(row["device_self_ns"] or 0)] for row in rows} == sums
     assert [int(row["device_self_ns"]) for row in rows] == sorted((int(row["device_self_ns"]) for row in rows), reverse=True)
 
 

@@ -24,7 +24,7 @@ FIGURES: dict[str, tuple[list[Click], str, list[str]]] = {
     "overview: GPU summary": ([FOLD], "GPUs", [
         "gpu", "utilization %", "sm efficiency %", "occupancy %", "tensor core %", "memory bytes", "compute capability"]),
     "overview: execution summary": ([FOLD], "Where the time went, by kind", ["category", "time %", "avg", "total"]),
-    "overview: performance recommendation": ([FOLD], "Rules of the TensorBoard plugin", ["rule", "value %", "limit %", "advice"]),
+    "overview: performance recommendation": ([FOLD], "Other tools. checks", ["rule", "value %", "limit %", "advice"]),
     "operators: by name": ([("tab", "Operators")], "Operators", [
         "name", "calls", "device self", "device total", "host self", "host total", "tensor core eligible"]),
     "operators: tensor cores": ([("tab", "Operators"), ("Rank", "0")], "Operators", [
