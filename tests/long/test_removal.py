@@ -19,7 +19,7 @@ TUPLES = (
     "nsightlens/cli/__init__.py", "nsightlens/pages/sections.py", "nsightlens/cli/summary.py", "nsightlens/plots/__init__.py",
     "nsightlens/html_report/assets.py", "nsightlens/html_report/page/main.js", "nsightlens/views/start.py",
     "nsightlens/mcp/server.py", "tests/cli/test_completion.py", "tests/cli/test_scripts.py", "tests/pages/test_why_empty.py",
-    "tests/cli/test_views_option.py", "tests/mcp/test_server.py", "tests/cli/test_json.py",
+    "tests/cli/test_views_option.py", "tests/mcp/test_server.py", "tests/mcp/questions.py", "tests/cli/test_json.py",
     "tests/cli/test_show.py", "tests/test_language.py", "tests/test_notebooks.py", "tests/cli/test_captures.py", "Makefile",
     "nsightlens/terminal/quoting.py", "tests/cli/test_secrets.py", "tests/store/test_hostile_catalogs.py",
     "tests/terminal/test_output.py",
