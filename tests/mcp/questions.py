@@ -70,7 +70,7 @@ QUESTIONS = (
     Question("How long is the longest step of rank 0?", "demo", [("views", {"question": "steps"}), ("show", {
         "view": "step_breakdown", "filters": {"tool": "nsys", "rank": 0}, "columns": ["step", "step_ns"], "sort": "-step_ns"})],
              "", {"step": 2}, "step_ns", 123_156_775),
-    Question("What share of batch norm's roof is reached?", "demo", _roofline, "", {"duration_ns": 2_067_184}, "roof_pct", 76.72608),
+    Question("What share of its roof has batch norm?", "demo", _roofline, "", {"duration_ns": 2_067_184}, "roof_pct", 76.72608),
     Question("How much communication is hidden on rank 1?", "demo", _shown(
         "comm_compute_overlap", {"tool": "kineto", "rank": 1}, "overlap_ns", about="communication overlap"), "", {}, "overlap_ns",
              13_478_553),
