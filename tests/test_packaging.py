@@ -15,7 +15,7 @@ from nsightlens.views import registry
 from tests.lower_bounds import PROJECT, pins
 from tests.places import ROOT
 
-BUILT_FROM = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+BUILT_FROM = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "docs/glossary.md")
 """Beside nsightlens/ and wrappers/."""
 
 _DISTRIBUTIONS = {"adbc_driver_manager": "adbc-driver-sqlite", "mpl_toolkits": "matplotlib", "hta": "HolisticTraceAnalysis"}
