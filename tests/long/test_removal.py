@@ -62,9 +62,9 @@ def remove(copy: Path, stem: str) -> None:
 
 
 def without(stem: str, page: str) -> str:
-    """Return a page without the commands, links and rows of tables (what it is of comes first) that are of `stem`."""
+    """Return a page without the commands, links and rows of tables (by the first cell, or a cell that is its name) of `stem`."""
     page = re.sub(rf"^\$ .*{stem}.*\n(?:(?!\$ |```).*\n)*", "", page, flags=re.MULTILINE)  # a command and what it prints
-    of_it = re.compile(rf"\]\([^)]*{stem}[^)]*\)|^\| `(?:nsightlens )?\w*{stem}|^\| [^|`]*{stem}")
+    of_it = re.compile(rf"\]\([^)]*{stem}[^)]*\)|^\| `(?:nsightlens )?\w*{stem}|^\| [^|`]*{stem}|^\|.*\| `{stem}` \|")
     return "".join(line for line in page.splitlines(keepends=True) if not of_it.search(line))
 
 
