@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from nsightlens.views import folder
 
 if TYPE_CHECKING:
     from nsightlens.pipeline.ingest import Report
+    from nsightlens.pipeline.workers import Pool
 
 _MEMORY = "1GB"
 """What DuckDB may take for a question; the rest goes to disk, as long as there is time."""
@@ -36,6 +38,7 @@ class Session:
             raise UsageError(f"{self.path}: a store that is there is never changed: with --allow give --store another place, or "
                              "none", subject="store", value=str(self.path))
         self._store = None if allowed else Store(self.path, self._views, _MEMORY)
+        self._reading: Pool | None = None
 
     @property
     def store(self) -> Store:
@@ -45,11 +48,21 @@ class Session:
         return self._store
 
     def ingest(self, path: str, run: str | None) -> Report:
-        """Read captures at a path into the store of the server. Raises UsageError for a path that it may not read."""
+        """Read captures at a path into the store of the server, in a process of its own. Raises UsageError for a path that it may
+        not read, NsightlensError where that process was ended: then the store is as it was.
+        """
         from nsightlens.pipeline.ingest import ingest
+        from nsightlens.pipeline.workers import Pool
 
         place = self._confirmed(path)
-        report = ingest([place], self.path, run=run, jobs=1)
+        try:
+            with Pool(1) as self._reading:
+                report = self._reading.submit(ingest, [place], self.path, run=run, jobs=1).result()
+        except BrokenProcessPool as exc:
+            raise NsightlensError(f"{path}: the process that read it ended too early; the store is as it was. Try a part of it, "
+                                  "or a machine with more memory") from exc
+        finally:
+            self._reading = None
         if is_store(self.path):
             if self._store is not None:
                 self._store.close()
@@ -68,7 +81,9 @@ class Session:
         return place.resolve()
 
     def interrupt(self) -> None:
-        """End the query at work."""
+        """End the query or the ingest at work."""
+        if (reading := self._reading) is not None:
+            reading.terminate()
         if self._store is not None:
             self._store.interrupt()
 

@@ -46,12 +46,16 @@ class Pool(ProcessPoolExecutor):
         """End the processes when they are done: with what they are at after an error, and at once after an interrupt."""
         try:
             if kind is not None and not issubclass(kind, Exception):  # the signal may have reached this process alone
-                for process in list((self._processes or {}).values()):
-                    process.terminate()
+                self.terminate()
             self.shutdown(cancel_futures=kind is not None)
         finally:
             if self._scratch:
                 self._scratch.cleanup()
+
+    def terminate(self) -> None:
+        """End the processes at once: what they are at ends in BrokenProcessPool."""
+        for process in list((self._processes or {}).values()):
+            process.terminate()
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Schedule fn(*args, **kwargs); the process that will run it may be started here."""

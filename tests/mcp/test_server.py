@@ -152,6 +152,23 @@ def test_who_cancels_waits_for_nothing_and_the_next_question_is_answered(bundled
     asking(work, "--store", bundled_store)
 
 
+def test_an_ingest_that_is_cancelled_leaves_no_rows(tmp_path: Path) -> None:
+    kineto(tmp_path / "few" / "rank0.json", rank=0)
+    for rank in range(400):
+        kineto(tmp_path / "many" / f"rank{rank}.json", rank=rank)
+
+    async def work(ask: Asking) -> None:
+        await ask("ingest", path="few")
+        with anyio.move_on_after(2) as scope:
+            await ask("ingest", path="many")
+        assert scope.cancelled_caught
+        with anyio.fail_after(30):
+            assert [row["run"] for row in (await ask("runs"))["rows"]] == ["few"]
+        assert {row["run"] for row in (await ask("ingest", path="few", run="again"))["rows"]} == {"few", "again"}
+
+    asking(work, "--allow", tmp_path, "--store", tmp_path / "store")
+
+
 def test_two_clients_at_once_and_many_questions_of_one(bundled_store: Path) -> None:
     async def work() -> None:
         async with served("--store", bundled_store) as one, served("--store", bundled_store) as other:
