@@ -157,6 +157,8 @@ hooks: $(VENV)/.core
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/mypy
 
 ## Write the generated pages.

@@ -85,6 +85,8 @@ def test_the_versions_of_python_are_consistent() -> None:
     listed = ["3." + text.removeprefix(prefix) for text in PROJECT["classifiers"] if text.startswith(prefix)]
     assert lowest == listed[0]
     assert listed == sorted(listed, key=lambda text: int(text.partition(".")[2]))
+    (tested,) = re.findall(r"python: \[(.+)\]", (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    assert re.findall(r"[\d.]+", tested) == listed
 
 
 @pytest.mark.parametrize("name", nl.__all__)
