@@ -76,7 +76,7 @@ def command(
     elif matching:
         _lines([found[name] for name in matching[:_MOST]], max(map(len, matching[:_MOST])) + 4)
         if len(matching) > _MOST:
-            echo(f"\n{len(matching) - _MOST} more have these words: --format csv lists all", err=True)
+            echo(f"\n{len(matching) - _MOST} more are about some of it: --format csv lists all", err=True)
     elif everything:
         _questions(found)
     else:

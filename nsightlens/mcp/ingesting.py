@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nsightlens.errors import NsightlensError
-from nsightlens.mcp.rows import runs
+from nsightlens.mcp.rows import OF_RUNS, show
 from nsightlens.terminal.command import Command
 
 if TYPE_CHECKING:
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 
 def ingest(session: Session, path: str, run: str | None = None) -> Answer:
-    """Read captures into the server's own store, and list its runs. path: a file or folder below those given with --allow. run:
-    its name; none: the folder's.
+    """Read captures into the server's own store, and list the runs that they are. path: a file or folder below those given with
+    --allow. run: its name; none: that of the folder, or of the file.
     """
     report = session.ingest(path, run)
     if all(outcome.state == "refused" for outcome in report.outcomes):
         raise NsightlensError(f"{path}: no captures were read. {report.refused[0] if report.refused else 'There are none.'}")
     notes = [reason for _, reason in report.warnings(session.store.sql)]
-    return replace(runs(session), command=Command("ingest", (path,)), notes=notes)
+    runs = sorted({outcome.run for outcome in report.outcomes})
+    listed = show(session, "profile_overview", {"run": runs}, list(OF_RUNS))
+    return replace(listed, command=Command("ingest", (path,)), notes=notes)

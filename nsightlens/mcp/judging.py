@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.gate.check import Asked, of_places
-from nsightlens.mcp.answers import Answer
+from nsightlens.mcp.answers import Answer, call_of
 from nsightlens.pages import from_python, verdict_page
 from nsightlens.pages.envelope import About, judged_windows, window_of
 from nsightlens.store.comparison import Place, of_runs
@@ -38,7 +38,7 @@ def summary(session: Session, run: str | None = None, tool: str | None = None) -
     asked = {f"only_{name}": value for name, value in wanted.items()}
     verdict, trees = store.view("verdict", **asked), store.view("time_tree", **asked)
     rows = [row for row in verdict.to_pylist() if row["tool"] == _first_tool(verdict, row["run"])]
-    said = [row for row in rows if row["kind"] != "condition"]
+    said = [{**row, "text": _with_call(row)} for row in rows if row["kind"] != "condition"]
     conditions = list(dict.fromkeys(f"not judged: {row['text']}" for row in rows if row["kind"] == "condition"))
     judged = {(row["run"], row["tool"]) for row in rows}
     lines = [dict(zip(_TREE.names, (*of, *line), strict=True)) for of in sorted(judged) for line in _tree(trees, *of)]
@@ -48,6 +48,11 @@ def summary(session: Session, run: str | None = None, tool: str | None = None) -
         Command("summary", _options(wanted)), {"verdict": first, "tree": pa.Table.from_pylist(lines, _TREE)},
         About("summary", window={**window_of(wanted), "judged": windows}, not_recorded=lambda: conditions),
         more="show findings or time_tree, or name a run")
+
+
+def _with_call(row: dict[str, Any]) -> str:
+    """Return the sentence of a verdict or a finding, with the call that goes with it."""
+    return f"{row['text']} {call_of(Command.of(row['command']))}" if row["command"] else str(row["text"])
 
 
 def _first_tool(verdict: pa.Table, run: str) -> str:

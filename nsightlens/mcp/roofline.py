@@ -31,7 +31,8 @@ def roofline(session: Session, kernel: str = "", time: str = "ncu", level: str =
             raise not_a_choice(None, name, value, choices)
     store = session.store
     view, asked = ("roofline", {}) if time == "ncu" else ("true_roofline", {"time": time})
-    table = store.view(view, kernel=kernel or None, **asked)
+    asked |= {"kernel": kernel} if kernel else {}
+    table = store.view(view, **asked)
     points = [row for row in table.to_pylist() if row["is_main"] and level in (row["level"], "all")]
     columns = [column for column in _COLUMNS if column in table.column_names]
     chosen = pa.Table.from_pylist(points, table.schema).select(columns).sort_by([("duration_ns", "descending")])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nsightlens.store.store import Store
     from nsightlens.views.header import View
 
-_OF_RUNS = ("run", "tool", "ranks", "gpus", "kernels", "kernel_ns", "gpu_span_ns", "truncated", "simulated", "errors", "warnings")
+OF_RUNS = ("run", "tool", "ranks", "gpus", "kernels", "kernel_ns", "gpu_span_ns", "truncated", "simulated", "errors", "warnings")
 _KERNELS = """
 FROM (SELECT run, tool, name, any_value(family) AS family, count(*) AS launches, sum(duration_ns) AS total_ns,
   round(100 * sum(duration_ns) / sum(sum(duration_ns)) OVER (PARTITION BY run, tool), 2) AS time_pct,
@@ -32,7 +32,7 @@ FROM kernels WHERE {where} GROUP BY run, tool, name) WHERE {named} ORDER BY tota
 
 def runs(session: Session) -> Answer:
     """List the runs of the store: which tools recorded them, ranks, GPUs, kernels and their time. Begin here."""
-    return show(session, "profile_overview", columns=list(_OF_RUNS))
+    return show(session, "profile_overview", columns=list(OF_RUNS))
 
 
 def views(session: Session, question: str = "") -> Answer:
@@ -53,6 +53,7 @@ def describe_view(session: Session, name: str, limit: int | None = None) -> Answ
     """Say what the rows of a view are, its parameters and its columns. name: of the view, or what another tool calls it. limit:
     columns.
     """
+    _refuse_tables(name, session.store)
     view, _ = registry.named(name, session.store.views)
     text = pa.schema([("name", pa.string()), ("meaning", pa.string())])
     about = {"name": view.name, "doc": view.doc, "scope": view.scope, "assumes": list(view.assumes)}
@@ -68,12 +69,11 @@ def show(
     limit: int | None = None,
 ) -> Answer:
     """Return rows of a view. filters: {column: value or list of values}, and the view's own parameters; in names * stands for
-    any text. columns: only these; none: all but ids. sort: a column, -column for the largest first. limit: rows (at most 1,000).
+    any text. columns: only these; none: all but ids. sort: a column, -column for the largest first. limit: rows (at most
+    1,000, and 64 kB).
     """
     store = session.store
-    if view in TABLES and view not in store.views:
-        raise UsageError((f"{view} is a table, not a view: ", Command("sql", (f"FROM {view} LIMIT 10",))), subject="view",
-                         value=view)
+    _refuse_tables(view, store)
     found, given = registry.named(view, store.views)
     asked = {**given, **registry.with_filters(found, filters or {})}
     known = [name for name, _ in found.columns]
@@ -91,6 +91,13 @@ def show(
         About("show", window=window_of(asked), not_recorded=lambda: [] if table.num_rows else why_empty(store, found, asked),
               notes=lambda: found.notes(2) if table.num_rows else []),
         limit, left=rows.num_rows - table.num_rows, is_cut=not sort)
+
+
+def _refuse_tables(name: str, store: Store) -> None:
+    if name in TABLES and name not in store.views:
+        raise UsageError((f"{name} is a table, not a view: ", Command("sql", (f"FROM {name} LIMIT 10",)),
+                          "; its columns: ", Command("sql", (f"DESCRIBE {name}",)), " and nsightlens://tables"), subject="view",
+                         value=name)
 
 
 def _first(store: Store, view: View, asked: Mapping[str, Any], most: int | None) -> pa.Table:
@@ -118,7 +125,7 @@ def _filters(asked: Mapping[str, object]) -> list[Argument]:
 
 def sql(session: Session, statement: str, limit: int | None = None) -> Answer:
     """Run one SQL query (DuckDB), read-only; every view and table can be named. Tables hold the rows of all runs and tools:
-    filter by run and tool, or sums count launches once for each tool. limit: rows (at most 1,000).
+    filter by run and tool, or sums count launches once for each tool. limit: rows (at most 1,000, and 64 kB).
     """
     rows = session.store.sql(statement, most=_most(limit) + 1)
     table = rows.slice(0, _most(limit))
@@ -140,6 +147,8 @@ def kernels(
     store = session.store
     confirm(store.values_of, {column: value for column, value in wanted.items() if value is not None}, "{}")
     table = store.sql(statement, most=MOST_ROWS)
+    absent = [] if table.num_rows or not name else [f"no kernel's name has {name!r}"]
     return Answer(Command("sql", (" ".join(statement.split()),)), {"": table},
-                  About("sql", window=window_of(wanted)), limit, "ask with limit, or with part of a name")
+                  About("sql", window=window_of(wanted), not_recorded=lambda: absent), limit,
+                  "ask with limit, or with part of a name")
 

@@ -54,8 +54,8 @@ OTHERS_SECONDS = 120.0
 """How long a tool may take: then its query is ended."""
 _AGAIN = 0.02
 _KINDS = {
-    "str": {"type": "string"}, "int": {"type": "integer", "minimum": 0},
-    "list[str]": {"type": "array", "items": {"type": "string"}},
+    "str": {"type": "string"}, "int": {"type": "integer", "minimum": 0, "maximum": 2**31},
+    "list[str]": {"type": "array", "items": {"type": "string"}, "minItems": 1},
     "dict[str, object]": {"type": "object"},
 }
 

@@ -55,6 +55,7 @@ class Session:
         from nsightlens.pipeline.workers import Pool
 
         place = self._confirmed(path)
+        run = run or (place.name.partition(".")[0] if place.is_file() else None)
         try:
             with Pool(1) as self._reading:
                 report = self._reading.submit(ingest, [place], self.path, run=run, jobs=1).result()
@@ -73,6 +74,8 @@ class Session:
         """Return a path below the folders that are allowed, of which no link leads out of them."""
         if not self.allowed:
             raise UsageError("this server reads no captures: it was started without --allow DIR", subject="path", value=path)
+        if not path or "\0" in path:
+            raise UsageError(f"path is of a file or folder below {', '.join(map(str, self.allowed))}", subject="path", value=path)
         below = [base / path for base in self.allowed]
         place = next((each for each in below if each.exists()), below[0])
         for file in (place, *islice(place.rglob("*"), _LOOKED_AT)):

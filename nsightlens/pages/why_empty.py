@@ -33,6 +33,10 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
     others = {name: value for name, value in asked.items() if not name.startswith("only_")}
     alone = [line for name, value in others.items() if name.startswith(_ONE) and value is not None
              for line in _not_there(store, name.removeprefix(_ONE), _several(value), filters.get("run"))]
+    own = {name: value for name, value in others.items() if value is not None}
+    if not alone and own and store.view(view.name, **{name: value for name, value in asked.items() if name not in own}).num_rows:
+        shown = ", ".join(f"{name} {', '.join(sorted(_several(value)))}" for name, value in own.items())
+        return [f"{view.name} has no row with {shown}; without, it has"]
     if alone or not filters:
         return alone or [f"{view.name} is empty: these captures hold nothing that it lists. {view.summary}"]
     rows = values_in(store, view, others, filters)

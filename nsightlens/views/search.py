@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from functools import cache
+from math import log
 
 from nsightlens.views.header import View
 
@@ -19,12 +20,12 @@ _MEANINGS = {
     "collective": ("allgather", "allreduce", "broadcast", "ddp", "nccl", "rccl", "reducescatter"),
     "communication": ("allreduce", "comm", "nccl", "network", "nvlink", "overlap", "rccl"),
     "others wait for": ("imbalance", "late", "lagging", "skew", "slowest"),
-    "memory op": ("copies", "copy", "d2d", "d2h", "h2d", "memcpy", "memset", "pcie", "transfer"),
+    "memory op": ("copied", "copies", "copy", "d2d", "d2h", "h2d", "memcpy", "memset", "pcie", "transfer"),
     "peak memory": ("allocation", "allocator", "leak", "oom"),
     "unified memory": ("fault", "managed", "migration", "page", "uvm"),
     "fusion": ("fuse", "fused", "compile", "graph"),
-    "launch": ("overhead", "queue"),
-    "steps": ("epoch", "iteration", "iterations"),
+    "launch": ("latency", "overhead", "queue"),
+    "step": ("epoch", "iteration", "iterations"),
     "stack": ("flame", "flamegraph", "python", "traceback"),
     "range": ("annotation", "marker", "nvtx"),
     "clocks": ("frequency", "power", "temperature", "throttle", "throttling"),
@@ -32,28 +33,34 @@ _MEANINGS = {
     "changed between": ("compare", "diff", "difference", "regression", "slower"),
 }
 """Words of the views' texts, each with what else people call it."""
-_EMPTY = re.compile(r"an?|and|are|at|by|does|do|for|from|how|i[nst]|me|most|much|my|o[fn]|show|the|there|to|wh(at|ere|ich|y)")
+_EMPTY = re.compile(r"an?|and|are|at|by|costs?|does|do|for|from|how|i[nst]|me|most|much|my|o[fn]|show|the|there|takes?|to|wh(at|ere|ich|o|y)")
 """Words of a question that say nothing."""
 _WORD = re.compile(r"[^\W_]+")
 _TITLE, _FIRST, _ANYWHERE = 4, 2, 1
 """What a word is worth in a name, in the first sentence, and elsewhere."""
+_FEWEST = 2
+"""Words that a view must have where it lacks others."""
 
 
 def about(question: str, views: Mapping[str, View], preferred: Collection[str] = ()) -> list[str]:
-    """Return the names of the views that have all words of a question, or what these mean, best first; none: an empty list.
+    """Return the names of the views that a question is about, best first; none: an empty list.
 
-    preferred: names that come first among views that have as many.
+    They have half of its words or more, of two both, or what these mean; a word that few views have weighs more. preferred:
+    names that come first among views that are as near.
     """
     words = _words(question)
-    scores = {name: _score(words, view) for name, view in views.items()} if words else {}
-    for name, score in scores.items():
-        if score:
-            scores[name] += (name in preferred) + _TITLE * (question in dict(views[name].columns))
-    return sorted((name for name, score in scores.items() if score), key=lambda name: (-scores[name], name))
+    found = {name: worths for name, view in views.items() if any(worths := _worths(words, view))} if words else {}
+    weights = [log(1 + len(views) / (1 + sum(bool(worths[place]) for worths in found.values()))) for place in range(len(words))]
+    scores = {}
+    for name, worths in found.items():
+        if (count := sum(map(bool, worths))) == len(words) or (count >= _FEWEST and 2 * count >= len(words)):
+            score = sum(worth * weight for worth, weight in zip(worths, weights, strict=True))
+            scores[name] = score + (name in preferred) + _TITLE * (question in dict(views[name].columns))
+    return sorted(scores, key=lambda name: (-scores[name], name))
 
 
-def _score(words: list[str], view: View) -> int:
-    """Return how much of a view is about the words: 0 where one of them does not occur."""
+def _worths(words: list[str], view: View) -> list[int]:
+    """Return how much of a view is about each word."""
     title = _text(view.name, *(alias.name for alias in view.aliases))
     first = _text(view.summary)
     whole = _text(view.doc, *(f"{name} {doc}" for name, doc in view.columns), *(f"{p.name} {p.doc}" for p in view.params))
@@ -62,7 +69,7 @@ def _score(words: list[str], view: View) -> int:
         meant = [word, *_meant(word)]
         found.append(sum(worth for text, worth in ((title, _TITLE), (first, _FIRST), (whole, _ANYWHERE))
                          if any(f" {one}" in text for one in meant)))
-    return sum(found) if all(found) else 0
+    return found
 
 
 @cache

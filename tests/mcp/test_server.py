@@ -119,6 +119,20 @@ def test_nothing_else_of_the_file_system(bundled_store: Path, tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
 
 
+def test_what_is_not_there_is_said(bundled_store: Path) -> None:
+    async def work(ask: Asking) -> None:
+        for tool, arguments in (("roofline", {"kernel": "nothing"}), ("kernels", {"name": "nothing"}),
+                                ("show", {"view": "roofline", "filters": {"kernel": "nothing"}})):
+            answer = await ask(tool, **arguments)
+            assert not answer["rows"] and "nothing" in str(answer["not_recorded"])
+        assert await ask.error("show", view="top_kernels", limit=2**64) and await ask.error("check", base=[], candidate=[])
+        assert "DESCRIBE" in (await ask.error("describe_view", name="kernels"))["error"]
+        texts = [row["text"] for row in (await ask("summary"))["tables"]["verdict"]]
+        assert not [text for text in texts if text.endswith(":")]
+
+    asking(work, "--store", bundled_store)
+
+
 ENDLESS = "SELECT count(*) AS n FROM range(10000000000) AS a, range(10000000000) AS b"
 
 
@@ -220,6 +234,9 @@ def test_captures_are_read_below_the_folders_that_are_allowed(tmp_path: Path) ->
         for path in ("link", "../other", str(tmp_path / "other"), "/etc", "."):
             assert "not below" in (await ask.error("ingest", path=path))["error"]
         assert await ask.error("ingest", path="nothing") and await ask.error("ingest", path="text")
+        for path in ("", "\0"):
+            assert "path is" in (await ask.error("ingest", path=path))["error"]
+        assert [row["run"] for row in (await ask("ingest", path="run/rank0.json"))["rows"]] == ["rank0"]
         assert (await ask("ingest", path="run", run="first"))["rows"][0]["run"] == "first"
         assert (await ask("ingest", path=str(tmp_path / "allowed" / "run"), run="second"))["rows"]
         assert (await ask("runs"))["rows"]

@@ -14,12 +14,15 @@ from nsightlens.views import registry, search
     ("slowest rank", "straggler"), ("fusion", "frequent_kernel_sequences"), ("regression", "run_difference"),
     ("page faults", "kernel_page_faults"), ("why is the GPU idle", "idle_causes"), ("flamegraph", "stack_summary"),
     ("throttling", "device_sample_summary"), ("allreduce", "collective_summary"), ("stall", "idle_causes"),
+    ("bytes copied from the host", "memory_op_summary"), ("memory copies who issues", "memory_op_summary"),
+    ("communication hidden overlap", "comm_compute_overlap"), ("duration of each step", "step_breakdown"),
+    ("launch latency", "kernel_launch_summary"),
 ])
 def test_what_people_call_things(question: str, view: str) -> None:
     assert view in search.about(question, registry.known())[:5]
 
 
-@pytest.mark.parametrize("question", ["xylophone", "the", "", "%%%", "loss"])
+@pytest.mark.parametrize("question", ["xylophone", "the", "", "%%%", "loss", "xylophone idle"])
 def test_nothing_is_about_other_words(question: str) -> None:
     assert search.about(question, registry.known()) == []
 
