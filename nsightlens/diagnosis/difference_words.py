@@ -51,7 +51,7 @@ def apart(found: Difference) -> list[str]:
 def sentence(found: Difference) -> str:
     """Return how the last run differs from the first: the step or window, and the parts that changed most."""
     whole = found.whole
-    if whole.ns[0] == whole.ns[-1]:
+    if duration(whole.ns[0]) == duration(whole.ns[-1]):
         change = f"{duration(whole.ns[0])} in both"
     else:
         change = f"{instead(whole)} ({signed(whole.difference)}, {relative(*whole.ns)})"
@@ -74,9 +74,15 @@ def _few(found: Difference) -> str:
     return f" The median {found.called} takes {said}, the longest {duration(longest)}, in {run}."
 
 
+def _kernel_counts(found: Difference) -> tuple[int, int]:
+    """Return how many kernels ran in all windows of the first run, and of the last."""
+    before, after = (sum(piece.count for piece in side.sums.pieces[COMPUTING]) for side in (found.sides[0], found.sides[-1]))
+    return before, after
+
+
 def _kernels(found: Difference) -> str:
     """Return how many kernels ran in each window that is no step, where the numbers differ: as much work it is not."""
-    before, after = (sum(piece.count for piece in side.sums.pieces[COMPUTING]) for side in (found.sides[0], found.sides[-1]))
+    before, after = _kernel_counts(found)
     if found.per_step or not before or 100 * abs(after - before) <= _WORTH_PCT * before:
         return ""
     return f", with {number(after)} instead of {counted(before, 'kernel')} ({100 * (after - before) / before:+.1f} %)"
@@ -100,9 +106,19 @@ def instead(line: Line) -> str:
 def changed(found: Difference) -> list[Line]:
     """Return the parts that stand in the sentence: of a branch the leaf that makes most of its change, else the branch."""
     parts = [part for branch in found.below(()) if not (found.per_step and branch.is_outside) for part in _parts(found, branch)]
-    parts.sort(key=lambda line: (-abs(line.difference), line.path))
+    parts = sorted((part for part in parts if not _is_as_much_a_launch(found, part)),
+                   key=lambda line: (-abs(line.difference), line.path))
     least = max(_WORTH_PCT * max(found.whole.ns), _OF_LARGEST_PCT * abs(parts[0].difference)) / 100 if parts else 0
     return [line for line in parts[:_MOST] if abs(line.difference) >= least and line.difference]
+
+
+def _is_as_much_a_launch(found: Difference, line: Line) -> bool:
+    """Return whether computing in windows that are no steps takes what it took for each kernel: only their number differs."""
+    if found.per_step or line.path[0] != COMPUTING:
+        return False
+    counts = (line.counts[0], line.counts[-1]) if len(line.path) > 1 else _kernel_counts(found)
+    before, after = (ns / count if count else 0.0 for ns, count in zip((line.ns[0], line.ns[-1]), counts, strict=True))
+    return bool(before and after) and 100 * abs(after - before) <= _WORTH_PCT * before
 
 
 def _parts(found: Difference, branch: Line) -> list[Line]:

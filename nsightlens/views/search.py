@@ -33,7 +33,8 @@ _MEANINGS = {
     "changed between": ("compare", "diff", "difference", "regression", "slower"),
 }
 """Words of the views' texts, each with what else people call it."""
-_EMPTY = re.compile(r"an?|and|are|at|by|costs?|does|do|for|from|how|i[nst]|me|most|much|my|o[fn]|show|the|there|takes?|to|wh(at|ere|ich|o|y)")
+_EMPTY = re.compile(r"an?|and|are|at|by|costs?|does|do|for|from|how|i[nst]|me|most|much|my|o[fn]|show|the|there|takes?|to|"
+                    r"wh(at|ere|ich|o|y)")
 """Words of a question that say nothing."""
 _WORD = re.compile(r"[^\W_]+")
 _TITLE, _FIRST, _ANYWHERE = 4, 2, 1

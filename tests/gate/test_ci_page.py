@@ -54,8 +54,8 @@ def test_a_few_simulations_give_what_the_table_says(row: Row) -> None:
 @pytest.mark.parametrize(("block", "schema"), [(0, "github-workflows"), (1, "gitlab-ci")])
 def test_the_yaml_is_valid(block: int, schema: str, tmp_path: Path) -> None:
     (tmp_path / "job.yml").write_text(_blocks("yaml")[block])
-    done = subprocess.run([sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", tmp_path / "job.yml"],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}",
+                           tmp_path / "job.yml"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
