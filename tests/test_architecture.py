@@ -18,8 +18,8 @@ from tests.places import ROOT
 PACKAGE = ROOT / "nsightlens"
 
 ROOMS = (
-    "terminal", "errors", "public_calls", "schema", "names", "readers", "discovery", "columns", "attribution", "matching",
-    "op_cost", "intervals", "statistics", "views", "diagnosis", "analyses", "store", "pipeline", "doctor", "recording", "gate",
+    "terminal", "errors", "public_calls", "schema", "names", "readers", "discovery", "columns", "intervals", "attribution",
+    "matching", "op_cost", "statistics", "views", "diagnosis", "analyses", "store", "pipeline", "doctor", "recording", "gate",
     "plots", "perfetto", "html_report", "pages", "", "mcp", "cli", "__main__",
 )
 """From left to right: a room imports only rooms to its left. "" is nsightlens/__init__.py."""

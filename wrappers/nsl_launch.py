@@ -23,17 +23,26 @@ def say(text: str) -> None:
     print(f"nsightlens: {text}", file=sys.stderr, flush=True)
 
 
-class Refused(SystemExit):
-    """The end of a program that was asked for what makes no sense (code 2) or cannot be met (1); reason says why."""
+class Option(str):
+    """An option within a sentence, as the command line calls it: --run-dir."""
 
-    def __init__(self, reason: str, code: int) -> None:
+    @property
+    def in_python(self) -> str:
+        """Return what a function calls it."""
+        return self[2:].replace("-", "_")
+
+
+class Refused(SystemExit):
+    """The end of a program that was asked for what makes no sense (code 2) or cannot be met (1); reason: the parts of why."""
+
+    def __init__(self, reason: Sequence[str], code: int) -> None:
         super().__init__(code)
         self.reason = reason
 
 
-def refused(reason: str, code: int = 2) -> Refused:
+def refused(*reason: str, code: int = 2) -> Refused:
     """Return the exit for a request that is refused, its reason said."""
-    say(f"error: {reason}")
+    say(f"error: {''.join(reason)}")
     return Refused(reason, code)
 
 
@@ -180,7 +189,7 @@ def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
     Without max_ranks, a rank that is not below RANKCUTOFF is none to profile.
     """
     if not re.fullmatch(r"all|local\d{1,6}|\d{1,9}(,\d{1,9})*", ranks):
-        raise refused(f"--ranks {ranks}: give all, numbers as in 0,8, or local0 (the first rank of each node)")
+        raise refused(Option("--ranks"), f" {ranks}: give all, numbers as in 0,8, or local0 (the first rank of each node)")
     cutoff = _number(os.environ, ("RANKCUTOFF",)) if max_ranks is None else None
     if cutoff is not None and launch.rank >= cutoff:
         return False
@@ -190,8 +199,8 @@ def selected(launch: Launch, ranks: str, max_ranks: int | None) -> bool:
             return False
         place = launch.node
         if place is None and max_ranks is not None:
-            raise refused(f"--max-ranks with --ranks {ranks}: {launch.launcher} does not say which node this is. "
-                             "Name the ranks: --ranks 0,8")
+            raise refused(Option("--max-ranks"), " with ", Option("--ranks"), f" {ranks}: {launch.launcher} does not say which "
+                          "node this is. Name the ranks: ", Option("--ranks"), " 0,8")
     elif ranks != "all":
         wanted = [int(rank) for rank in ranks.split(",")]
         if launch.rank not in wanted:
@@ -241,7 +250,7 @@ def capture(
     run = run_id or env.get("NSIGHTLENS_RUN_ID") or (Path(place).resolve().name if place else "") or job or start
     if not run and not launch.single:
         raise refused("no name for the run that all ranks share: set NSIGHTLENS_RUN_ID and pass it to all ranks, "
-                         "or give --run-dir")
+                      "or give ", Option("--run-dir"))
     run = run or f"{Path(command[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     place = place or str(Path("nsightlens-runs") / re.sub(r"[^A-Za-z0-9._-]", "_", run))
     execution = execution_id or env.get("NSIGHTLENS_EXECUTION_ID") or _execution(launch, folder, host, start, job, env)

@@ -109,6 +109,7 @@ nsl_remedy() {
 
 # Prints the line of a rank that can record, and ends. $1: what was seen.
 nsl_check_passed() {
+  nsl_check_answer "$1"
   echo "rank $nsl_rank on $nsl_host: $nsl_tool: ok: $1"
   exit 0
 }
@@ -116,6 +117,13 @@ nsl_check_passed() {
 # Prints the line of a rank that cannot record, and ends. $1: why; $2: what to do.
 nsl_check_failed() {
   local why=${1%; its messages are above.}   # which nobody sees
-  echo "rank $nsl_rank on $nsl_host: ${nsl_tool}: FAILED: ${why%.}. What to do: $2"
+  why=${why%.}
+  nsl_check_answer "$why" "$2"
+  echo "rank $nsl_rank on $nsl_host: ${nsl_tool}: FAILED: $why. What to do: $2"
   exit 1
+}
+
+# Writes what was seen, and what to do, each ended by NUL, to NSIGHTLENS_SELF_CHECK_ANSWER where a program asks for it so.
+nsl_check_answer() {
+  [[ -z ${NSIGHTLENS_SELF_CHECK_ANSWER-} ]] || printf '%s\0' "$@" >"$NSIGHTLENS_SELF_CHECK_ANSWER"
 }

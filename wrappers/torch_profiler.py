@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from nsl_annotate import annotate, step_range
-from nsl_launch import Capture, answer, capture, find_launch, refused, say, selected, write_json
+from nsl_launch import Capture, Option, answer, capture, find_launch, refused, say, selected, write_json
 
 __all__ = ["Options", "Profiling", "annotate", "main", "profile", "step_range", "take_steps"]
 
@@ -94,7 +94,8 @@ class Profiling:
 
         o = self.options
         if o.active < 1 or min(o.skip_first, o.wait, o.warmup, o.repeat) < 0:
-            raise refused("--active counts from 1; --skip-first, --wait, --warmup and --repeat from 0")
+            raise refused(Option("--active"), " counts from 1; ", Option("--skip-first"), ", ", Option("--wait"), ", ",
+                          Option("--warmup"), " and ", Option("--repeat"), " from 0")
         _make_room(self.stem, o.overwrite)
         self._facts = {**self.place.facts(), "tool": TOOL, **_versions(), "options": asdict(o)}
         # Asked through NVML, which leaves CUDA itself untouched until the script sets it up (and forks its workers).
@@ -191,20 +192,21 @@ def _make_room(stem: Path, overwrite: bool) -> None:
         old = list(stem.parent.glob(f"{stem.name}.*"))   # step times too: those of another start would be taken for this one's
         restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0" or os.environ.get("SLURM_RESTART_COUNT", "0") != "0"
         if old and not overwrite and not restarted:
-            raise refused(f"{old[0]} exists already, from an earlier start: choose another --run-dir, or use --overwrite", 1)
+            raise refused(f"{old[0]} exists already, from an earlier start: choose another ", Option("--run-dir"), ", or use ",
+                          Option("--overwrite"), code=1)
         for path in old:
             path.unlink()
     except OSError as exc:
-        raise refused(f"cannot write into {stem.parent} ({exc.strerror}): choose another --run-dir", 1) from exc
+        raise refused(f"cannot write into {stem.parent} ({exc.strerror}): choose another ", Option("--run-dir"), code=1) from exc
 
 
 def _claim(stem: Path) -> None:
     try:
         stem.with_name(f"{stem.name}.run.json").touch(exist_ok=False)
     except FileExistsError as exc:   # on every rank, where their launcher is unknown
-        raise refused(f"another process records as {stem.name} into {stem.parent} right now: a second start with the same "
-                      "--run-dir, or a launcher that is not known here. Give each rank NSIGHTLENS_RANK, NSIGHTLENS_LOCAL_RANK "
-                      "and NSIGHTLENS_WORLD_SIZE", 1) from exc
+        raise refused(f"another process records as {stem.name} into {stem.parent} right now: a second start with the same ",
+                      Option("--run-dir"), ", or a launcher that is not known here. Give each rank NSIGHTLENS_RANK, "
+                      "NSIGHTLENS_LOCAL_RANK and NSIGHTLENS_WORLD_SIZE", code=1) from exc
 
 
 def _versions() -> dict[str, str | None]:
@@ -388,7 +390,7 @@ def main(words: Sequence[str] | None = None) -> None:
     given = vars(_parser().parse_args(words))
     script, arguments, module = given.pop("script"), given.pop("arguments"), given.pop("module")
     if not module and not Path(script).is_file():
-        raise refused(f"{script}: no such script", 127)
+        raise refused(f"{script}: no such script", code=127)
     sys.modules.setdefault("torch_profiler", sys.modules[__name__])   # so that the script's `import torch_profiler` is this one
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path.cwd()) if module else str(Path(script).resolve().parent)

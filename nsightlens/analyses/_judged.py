@@ -11,6 +11,7 @@ from nsightlens.columns.arrays import wide
 from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.judged import Judged, judged
 from nsightlens.diagnosis.ranks import Awaited
+from nsightlens.diagnosis.working import OtherEnd
 
 
 def judgements(ask: Ask) -> list[Judged]:
@@ -47,14 +48,14 @@ def _awaited(ask: Ask, run: str, tool: str) -> Awaited:
     """Return the waits in sends and receives of a run under a tool, in ns since the epoch."""
     rank, start, length = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     kernels: list[str] = []
-    whom: list[str] = []
+    whom: list[OtherEnd] = []
     for execution in executions(ask):
         found = ends(ask, execution)
         if (execution.run, execution.tool) != (run, tool) or not len(found.place):
             continue
         names = execution.kinds["short_name"].take(execution.calls.kind[found.place]).to_pylist()
         kernels += [name or "" for name in names]
-        whom += [f"rank {peer}" if stage is None else f"stage {stage}"
+        whom += [OtherEnd("rank", peer) if stage is None else OtherEnd("stage", stage)
                  for peer, stage in zip(found.peer.tolist(), found.stages(found.peer), strict=True)]
         rank.append(found.rank)
         start.append(execution.calls.start[found.place])

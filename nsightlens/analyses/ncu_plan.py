@@ -28,6 +28,7 @@ clock, cold caches) and 25 ms, a start 30 s and the time until its last launch.
 @column tool             Tool whose timeline is planned from: nsys or kineto.
 @column rank             Rank to measure; NULL where unknown.
 @column kernel           What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says; NULL: all.
+@column word             The word that the filter finds in the demangled name; NULL: it finds a base name, or all.
 @column name_base        What the filter is compared with: function (base names) or demangled; NULL without a filter.
 @column launch_skip      Matching launches to skip.
 @column launch_count     Launches that are measured.
@@ -88,8 +89,9 @@ FROM (SELECT hash({_ALIKE}) AS kind, {_FIRST} FROM kernels WHERE {_HERE} GROUP B
 _LAUNCHES = f"SELECT hash({_ALIKE}) AS kind, launch_index, kernel_id, step, start_ns, duration_ns FROM kernels WHERE {_HERE}"
 _LAST = np.iinfo(np.int64).max
 _SCHEMA = pa.schema([
-    ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int64()), ("kernel", pa.string()), ("name_base", pa.string()),
-    ("launch_skip", pa.int64()), ("launch_count", pa.int64()), ("configurations", pa.int64()), ("total_ns", pa.int64()),
+    ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int64()), ("kernel", pa.string()), ("word", pa.string()),
+    ("name_base", pa.string()), ("launch_skip", pa.int64()), ("launch_count", pa.int64()), ("configurations", pa.int64()),
+    ("total_ns", pa.int64()),
     ("time_pct", pa.float64()), ("passes", pa.int64()), ("estimated_s", pa.float64()), ("fits", pa.bool_()),
 ])
 
@@ -284,7 +286,8 @@ def _start(group: list[dict[str, Any]], all_ns: int, passes: int) -> dict[str, A
     return {
         "run": first["run"], "tool": first["tool"], "rank": first["rank"],
         "kernel": _word(first["found"]) if first["is_word"] else _base_name(first["found"]),
-        "name_base": "demangled" if first["is_word"] else "function", "launch_skip": skip, "launch_count": count,
+        "word": first["found"] if first["is_word"] else None, "name_base": "demangled" if first["is_word"] else "function",
+        "launch_skip": skip, "launch_count": count,
         "configurations": len(group), "total_ns": total_ns, "time_pct": round(100 * total_ns / all_ns, 1) if all_ns else None,
         "passes": passes, "estimated_s": round(_START_S + last["until_ns"] / 1e9 + count * mean_s, 1),
     }
@@ -304,7 +307,7 @@ def _unfiltered(
         met = [row for row in configurations if skip < row["chosen"]["ordinal"] <= skip + count]
     total_ns = sum(row["total_ns"] for row in met)
     return {
-        "run": first["run"], "tool": first["tool"], "rank": first["rank"], "kernel": None, "name_base": None,
+        "run": first["run"], "tool": first["tool"], "rank": first["rank"], "kernel": None, "word": None, "name_base": None,
         "launch_skip": int(skip), "launch_count": int(count), "configurations": len(met), "total_ns": total_ns,
         "time_pct": round(100 * total_ns / all_ns, 1) if all_ns else None, "passes": passes,
         "estimated_s": round(_START_S + last["until_ns"] / 1e9 + passes * (count * _PASS_S + _SLOWER * float(ns) / 1e9), 1),

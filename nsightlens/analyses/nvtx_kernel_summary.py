@@ -28,6 +28,7 @@ Kernels in no range form a row without a name, as in nsys.
 @column domain       NVTX domain; NULL for the default domain and on Kineto data.
 @column name         Name of the range; NULL for kernels in no range.
 @column kernel       Kernel name as the tool prints it.
+@names kernel kernel
 """
 
 from __future__ import annotations

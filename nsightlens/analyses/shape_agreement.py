@@ -28,6 +28,8 @@ figure over the one from shapes. The verdicts claim no more than names and numbe
 @column dram_bytes        Bytes of DRAM by the counters.
 @column bytes_ratio       dram_bytes / shape_bytes.
 @column bytes_verdict     What that ratio says.
+@names kernel name, kernel_key
+@names operator op
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ split-K and repeated reads add to it, caches reduce the traffic.
 @column call_bytes       Least bytes of the whole call, as above.
 @column call_launches    Launches of the call.
 @column reason           Why work_flop or minimal_bytes is NULL; NULL where both are known.
+@names operator op
 """
 
 from __future__ import annotations

@@ -93,6 +93,7 @@ unless each is asked for.
 @column datasheet_clock_hz          Clock that the datasheet's compute peak holds for.
 @column datasheet_gpu               Row of gpu_peaks.
 @column datasheet_source            Where the datasheet's numbers come from, and how they were scaled.
+@names kernel name, kernel_key
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, stretches
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, numbered, stretches
 from nsightlens.columns.derived import BEGIN, END, LAUNCH
 from nsightlens.columns.spilled import LongColumn, values_at
+from nsightlens.intervals.order import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +98,12 @@ def _has_kernel(calls: Launching, rows: Int, process: npt.NDArray[Any], correlat
 def _inside(calls: Launching, rows: Int) -> Mask:
     """Return which of these launches begin within another launch of their thread."""
     every = calls.rows((LAUNCH,))
-    track, start = np.stack([calls.process[every], calls.threads(every)]), values_at(calls.start, every)
-    order = np.lexsort((start, *track))
-    every, track, start = every[order], track[:, order], start[order]
-    end = start + np.maximum(values_at(calls.duration, every), 0)
-    inside = np.zeros(len(every), dtype=np.bool_)
-    begins = np.flatnonzero(np.any(np.diff(track, axis=1, prepend=track[:, :1] - 1) != 0, axis=0))
-    for first, stop in zip(begins.tolist(), [*begins[1:].tolist(), len(every)], strict=True):
-        inside[first + 1 : stop] = start[first + 1 : stop] < np.maximum.accumulate(end[first:stop])[:-1]
-    return np.isin(rows, every[inside])
+    track = numbered(calls.process[every], calls.threads(every)).astype(np.int64)
+    start = values_at(calls.start, every)
+    order = np.lexsort((start, track))
+    every, track, start = every[order], track[order], start[order]
+    before = reached(start, start + np.maximum(values_at(calls.duration, every), 0), track)
+    return np.isin(rows, every[start < before])
 
 
 def _captured(calls: Launching, rows: Int, marks: Int) -> Mask:

@@ -43,7 +43,15 @@ def order(text: str | None, known: Sequence[str], of: str) -> Order:
 
 
 def ordered(table: pa.Table, by: Order) -> pa.Table:
-    """Return the rows in this order: rows that are alike in it stay in theirs; NULL and nan come last."""
+    """Return the rows in this order: rows that are alike in it stay in theirs; NULL and nan come last.
+
+    Raises UsageError for a column of lists or maps, which have no order.
+    """
+    import pyarrow as pa
+
+    for name, _ in by:
+        if pa.types.is_nested(table.schema.field(name).type):
+            raise UsageError(f"--sort {name}: this column holds lists or maps, which have no order", subject="column", value=name)
     return table.sort_by(by) if by else table
 
 

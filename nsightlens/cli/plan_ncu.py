@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from nsightlens.store.store import Store
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "m": 60, "h": 3600}
-_WHOLE_WORD = r"^regex:\(\^\|\[\^A-Za-z0-9_\]\)(\w+)\(\[\^A-Za-z0-9_\]\|\$\)$"  # a person reads the word, not its filter
 _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "time_pct", "passes", "estimated_s")
 
 
@@ -76,7 +75,7 @@ def command(
     if output or form not in (None, "table"):
         emit(_table(plan, rows, printed), form, output, wide=wide)
         return
-    named = [row | {"kernel": re.sub(_WHOLE_WORD, r"\1", row["kernel"] or "all but collectives")} for row in rows]
+    named = [row | {"kernel": row["word"] or row["kernel"] or "all but collectives"} for row in rows]
     emit(_table(plan, named, printed).select(_SHOWN), form, None, wide=wide)
     echo("\n" + "\n".join(printed))
 

@@ -139,7 +139,8 @@ def _seen(verdict: Verdict, finding: Finding) -> Iterator[str]:
     elif finding.cause == "FP32":
         yield from _of_pieces([piece for piece in found.pieces[COMPUTING] if piece.plain], "kernel", finding)
     elif finding.cause == "other end":
-        yield from (f"in {piece.name}" for piece in found.pieces[COMMUNICATION] if finding.subject in dict(piece.awaited))
+        yield from (f"in {piece.name}" for piece in found.pieces[COMMUNICATION]
+                    if any(str(whom) == finding.subject for whom, _ in piece.awaited))
     elif finding.cause == COMMUNICATION:
         yield from _of_pieces(found.pieces[COMMUNICATION], "kernel", finding)
     elif finding.cause in (COMPUTING, COPIES):

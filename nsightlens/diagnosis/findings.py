@@ -52,6 +52,10 @@ class Finding:
     few_ns: int = 0
     sampled: str = ""
     """Where CPU samples found the host meanwhile."""
+    os_calls: str = ""
+    """What the calls of the operating system that it is about are for (os_calls.py)."""
+    ranks: tuple[int, ...] = ()
+    """Those that are late, ascending; the subject names them."""
     units: str = "SMs"
     """What the GPU's maker calls what sms counts."""
 
@@ -112,12 +116,13 @@ def _of_copies(piece: Piece, computing_ns: int) -> str:
 def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
     waiting = verdict.waiting
     if waiting and waiting.late:
-        yield Finding("late rank", ", ".join(map(str, sorted(waiting.late))), waiting.for_late_ns, "late", waiting.winnable_ns)
+        late = tuple(sorted(waiting.late))
+        yield Finding("late rank", ", ".join(map(str, late)), waiting.for_late_ns, "late", waiting.winnable_ns, ranks=late)
     exposed = verdict.sums.branches[COMMUNICATION]
     rest = exposed - (waiting.for_late_ns if waiting and waiting.late and not waiting.in_mpi else 0)
     pieces = verdict.sums.pieces[COMMUNICATION]
     for whom, ns in sums_of(each for piece in pieces for each in piece.awaited):
-        yield Finding("other end", whom, ns, "stages" if whom.startswith("stage") else "late")
+        yield Finding("other end", str(whom), ns, "stages" if whom.kind == "stage" else "late")
         rest -= ns
     if rest > 0 and pieces:
         yield Finding(COMMUNICATION, pieces[0].name, rest, "overlap")
@@ -146,7 +151,7 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause == "OS calls":
         for sort, calls in by_sort(leaf.names):
             subject = ", ".join(call for call, _ in calls[:_TWO])
-            yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"))
+            yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"), os_calls=sort)
     elif leaf.cause == "another GPU":
         yield Finding(leaf.cause, "", leaf.ns, "turns")
     elif leaf.cause == "no launches":

@@ -12,6 +12,7 @@ from nsightlens.columns.arrays import Int, Mask
 from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.meetings import matched
 from nsightlens.diagnosis.tree import Tree
+from nsightlens.diagnosis.working import OtherEnd
 from nsightlens.intervals.intersection import intersection
 from nsightlens.names.label import title
 
@@ -21,13 +22,13 @@ LATE_PCT = 2
 
 class Awaited(NamedTuple):
     """Waits of ranks at the beginning of sends and receives, sorted by rank and start. start, end: ns since the epoch, or of one
-    clock. kernel: its short name; whom: what the rank at the other end is called, such as "stage 0"."""
+    clock. kernel: its short name."""
 
     rank: Int
     start: Int
     end: Int
     kernel: Sequence[str]
-    whom: Sequence[str]
+    whom: Sequence[OtherEnd]
 
 
 class Waiting(NamedTuple):
@@ -95,7 +96,7 @@ def with_awaited(tree: Tree, awaited: Awaited) -> Tree:
         return tree
     start, end = (column[mine] - (tree.origin_ns or 0) for column in (awaited.start, awaited.end))
     shared = intersection(start, end, *tree.exposed)
-    sums: dict[str, dict[str, int]] = {}
+    sums: dict[str, dict[OtherEnd, int]] = {}
     for place, ns in zip(mine[shared.place].tolist(), (shared.end - shared.start).tolist(), strict=True):
         of_kernel = sums.setdefault(title(awaited.kernel[place]), {})
         of_kernel[awaited.whom[place]] = of_kernel.get(awaited.whom[place], 0) + ns
@@ -104,10 +105,10 @@ def with_awaited(tree: Tree, awaited: Awaited) -> Tree:
         for piece in tree.communication])
 
 
-def _within(ns: int, sums: dict[str, int]) -> tuple[tuple[str, int], ...]:
+def _within(ns: int, sums: dict[OtherEnd, int]) -> tuple[tuple[OtherEnd, int], ...]:
     """Return the sums, the largest first, as far as they fit into so many ns: at once with another kernel, a wait is of that."""
     found = []
-    for whom, waited in sorted(sums.items(), key=lambda item: (-item[1], item[0])):
+    for whom, waited in sorted(sums.items(), key=lambda item: (-item[1], str(item[0]))):
         found.append((whom, min(waited, ns)))
         ns -= min(waited, ns)
     return tuple(each for each in found if each[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.drained import Owed
@@ -12,11 +13,12 @@ from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.ranks import Waiting
 from nsightlens.diagnosis.sampled import together
 from nsightlens.diagnosis.tree import Tree
-from nsightlens.diagnosis.working import Piece
+from nsightlens.diagnosis.working import OtherEnd, Piece
 
 COMPUTING, COMMUNICATION, COPIES, IDLE, NOT_RECORDED = BRANCHES
 START_UP, WIND_DOWN, INPUT, HOST, LATE, NONE, CPU, KERNEL = (
     "start-up", "wind-down", "input", "host", "late rank", "none", "cpu", "kernel")
+_Named = TypeVar("_Named", str, OtherEnd)
 _ALONE_PCT, _NOT_RECORDED_PCT = 70, 20
 _FEW_WORKS, _LITTLE_GPU_NS, _LITTLE_NS = 6, 1_000_000, 10_000_000
 
@@ -111,12 +113,12 @@ def _pieces(every: Iterable[Piece]) -> list[Piece]:
     return sorted(found, key=lambda piece: (-piece.ns, piece.key))
 
 
-def sums_of(named: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+def sums_of(named: Iterable[tuple[_Named, int]]) -> tuple[tuple[_Named, int], ...]:
     """Return the sum of each name, the largest first."""
-    sums: dict[str, int] = defaultdict(int)
+    sums: dict[_Named, int] = defaultdict(int)
     for name, ns in named:
         sums[name] += ns
-    return tuple(sorted(sums.items(), key=lambda item: (-item[1], item[0])))
+    return tuple(sorted(sums.items(), key=lambda item: (-item[1], str(item[0]))))
 
 
 def is_too_little(found: Sums) -> bool:

@@ -11,7 +11,6 @@ from nsightlens.diagnosis.findings import Finding, issuer_of, plain_ns, units_of
 from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
-from nsightlens.diagnosis.os_calls import sort_of
 from nsightlens.diagnosis.tree import Tree, by_process
 from nsightlens.diagnosis.verdict import (
     COMMUNICATION,
@@ -138,8 +137,8 @@ def finding(found: Finding) -> str:
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     by = f" (in {short(found.issuer)})" if found.issuer else ""
-    if found.cause == "late rank":
-        named = f"rank{'s' * (',' in found.subject)} {_ranks(map(int, found.subject.split(', ')))}"
+    if found.ranks:
+        named = f"rank{'s' * (len(found.ranks) > 1)} {_ranks(found.ranks)}"
     by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""
     about = _about(found).format(f"{named or found.cause}{others}") + by
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
@@ -152,8 +151,8 @@ def finding(found: Finding) -> str:
 
 
 def _about(found: Finding) -> str:
-    if found.cause == "OS calls":
-        return f"Idle while the host {OS_CALLS[sort_of(found.subject.partition(',')[0])]} ({{0}})"
+    if found.os_calls:
+        return f"Idle while the host {OS_CALLS[found.os_calls]} ({{0}})"
     if found.cause == "launching" and found.few:
         return "Idle in {0}"
     return SUBJECTS.get(found.cause, "{0}")
@@ -161,7 +160,7 @@ def _about(found: Finding) -> str:
 
 def action(found: Finding) -> str:
     """Return what can be done about a finding."""
-    if found.action == "late" and "," not in found.subject:
+    if found.action == "late" and len(found.ranks) < 2:
         return "find what its host does later than the others"
     few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
     return f"{few}{ACTIONS[found.action]}"

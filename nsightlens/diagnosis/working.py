@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,17 @@ _FIRST_TENSOR_CORES = 7.0
 _TURING = 7.5
 
 
+class OtherEnd(NamedTuple):
+    """Whom a rank waits for in a send or receive: a pipeline stage where that is known, else a rank."""
+
+    kind: Literal["stage", "rank"]
+    number: int
+
+    def __str__(self) -> str:
+        """Return what people call it."""
+        return f"{self.kind} {self.number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One kernel or sort of copy in a branch: its ns there, how many times it ran, what is known against it.
@@ -44,8 +56,8 @@ class Piece:
     blocks: int = -1
     memory: str = ""
     issued: tuple[tuple[str, int], ...] = ()
-    awaited: tuple[tuple[str, int], ...] = ()
-    """Its ns in which a send or receive waits for the rank at the other end, by what that is called: "stage 0", "rank 3"."""
+    awaited: tuple[tuple[OtherEnd, int], ...] = ()
+    """Its ns in which a send or receive waits for the other end."""
     process: str = ""
 
 

@@ -15,7 +15,6 @@ from nsightlens.terminal.quoting import shell_line
 
 _CHECK_SECONDS = 60   # more than the wrappers' own: here nobody waits for a whole job
 _SECONDS = 300
-_FAILED, _REMEDY = "FAILED: ", ". What to do: "
 
 
 def record_one_kernel(wrappers: Path, run_dir: Path | None = None) -> Iterator[Finding]:
@@ -26,22 +25,23 @@ def record_one_kernel(wrappers: Path, run_dir: Path | None = None) -> Iterator[F
     with TemporaryDirectory(prefix="nsightlens-") as temporary:
         place = run_dir if run_dir is not None and run_dir.is_dir() else Path(temporary)
         for tool in ("nsys", "ncu"):
-            yield _self_check(tool, wrappers, place)
+            yield _self_check(tool, wrappers, place, Path(temporary, f"answer-{tool}"))
 
 
-def _self_check(tool: str, wrappers: Path, place: Path) -> Finding:
+def _self_check(tool: str, wrappers: Path, place: Path, answer: Path) -> Finding:
     subject = f"{tool} recording"
     if shutil.which(tool) is None:
         return Finding(subject, NOTE, f"not tried: {tool} is not on PATH", "See above", usable=False)
     own = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"   # this nsightlens reads the capture back
     words = ["bash", str(wrappers / f"{tool}_wrapper.sh"), f"--self-check={_CHECK_SECONDS}", "--run-dir", str(place)]
     try:
-        done = subprocess.run(words, env={**os.environ, "PATH": own}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        env = {**os.environ, "PATH": own, "NSIGHTLENS_SELF_CHECK_ANSWER": str(answer)}
+        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as exc:
         return Finding(subject, BAD, f"the self-check did not end: {exc}", ("Run it by hand: ", shell_line(*words)), usable=False)
-    said = (done.stdout.strip() or done.stderr.strip() or f"no answer, code {done.returncode}").splitlines()[-1]
-    if done.returncode == 0:
-        return Finding(subject, GOOD, said.partition("ok: ")[2] or said)
-    why, _, remedy = said.partition(_FAILED)[2].partition(_REMEDY)
-    return Finding(subject, BAD, why or said, remedy or ("Run it by hand: ", shell_line(*words)), usable=False)
+    if not answer.exists():
+        said = (done.stdout.strip() or done.stderr.strip() or f"no answer, code {done.returncode}").splitlines()[-1]
+        return Finding(subject, BAD, said, ("Run it by hand: ", shell_line(*words)), usable=False)
+    found, *remedy, _ = answer.read_text(encoding="utf-8", errors="replace").split("\0")
+    return Finding(subject, BAD, found, remedy[0], usable=False) if remedy else Finding(subject, GOOD, found)

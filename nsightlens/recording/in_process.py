@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -87,7 +86,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except launching().Refused as exc:
-        text = re.sub(r"--([a-z][a-z-]*)", lambda word: word[1].replace("-", "_"), exc.reason)
+        text = "".join(part.in_python if isinstance(part, launching().Option) else part for part in exc.reason)
         raise (UsageError if exc.code == UsageError.exit_code else NsightlensError)(text) from None
     except ModuleNotFoundError as exc:
         if exc.name != "torch":

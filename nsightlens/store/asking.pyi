@@ -2562,6 +2562,7 @@ class Asking:
             tool: Tool whose timeline is planned from: nsys or kineto.
             rank: Rank to measure; NULL where unknown.
             kernel: What ncu is to find: a base name, or regex:EXPRESSION found in what name_base says; NULL: all.
+            word: The word that the filter finds in the demangled name; NULL: it finds a base name, or all.
             name_base: What the filter is compared with: function (base names) or demangled; NULL without a filter.
             launch_skip: Matching launches to skip.
             launch_count: Launches that are measured.

@@ -10,6 +10,7 @@ Each .sql file holds one statement under a header of comments:
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
     -- @columns kernels   (all columns of that table, documented in schema.py)
+    -- @names   kernel name, kernel_key   (columns that hold names of kernels; kernel: what other views call such a column)
     -- @first   name, total_ns   (the columns that a narrow terminal keeps longest)
     -- @alias   its_name  (what another tool calls it: `show its_name` shows the view)
     -- @alias   a_name how_many=5   (the same, with a parameter, or a filter: only_domain=NCCL)
@@ -48,12 +49,11 @@ Literal = int | float | str | bool | None
 Scope = OneOf["profile", "run", "rows"]
 PACKAGE = Path(__file__).resolve().parents[1]
 NO_FILE = Path("view")
-_KERNEL_NAME = ("Kernel name", "Canonical name")
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _TAG = re.compile(r"@(\w+)\s*(.*)")
-_TAGS = ("scope", "topic", "needs", "alias", "requires", "param", "column", "columns", "first", "balance", "assumes", "note",
-         "note_across")
+_TAGS = ("scope", "topic", "needs", "alias", "requires", "param", "column", "columns", "names", "first", "balance", "assumes",
+         "note", "note_across")
 _STATEMENT = re.compile(r"^CREATE (?P<kind>VIEW|MACRO) (?P<name>\w+)\s*(?:\((?P<params>[^)]*)\))?\s+AS\s", re.MULTILINE)
 
 _FACE = re.compile(r"^def analyse\(.*?\)(?: -> [^:\n]+)?:", re.MULTILINE | re.DOTALL)
@@ -94,7 +94,8 @@ class View:
     """One view, table macro or analysis: its documentation, and the statement that creates it ("" for an analysis).
 
     scope: what its rows depend on (see above). aliases: what other tools call it. requires: the views and tables that it reads.
-    first: the columns that are asked for first. needs: what a capture must hold for it to have rows (names of NEEDS).
+    names: the columns that hold names, each with what it names. first: the columns that are asked for first. needs: what a
+    capture must hold for it to have rows (names of NEEDS).
     topic: the question that it is listed under (a name of TOPICS, or the user's folder).
     note, note_across: what people must know who see the table alone, and what more if it is of several ranks.
     file: where it stands; source: the whole text of that file; line: the line on which the statement (or the analysis) begins.
@@ -114,6 +115,7 @@ class View:
     source: str
     line: int
     aliases: tuple[Alias, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
     first: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     topic: str = ""
@@ -137,8 +139,8 @@ class View:
 
     @property
     def kernels(self) -> list[str]:
-        """Return the columns that hold names of kernels, as their documentation says."""
-        return [name for name, doc in self.columns if doc.startswith(_KERNEL_NAME)]
+        """Return the columns that hold names of kernels."""
+        return [column for column, what in self.names if what == "kernel"]
 
     @property
     def is_shipped(self) -> bool:
@@ -231,15 +233,16 @@ class _Header:
              types: Mapping[str, type | None] | None = None) -> View:
         """Return the view that the header documents. types: of its parameters, where its source names them. Raises ViewError."""
         columns, params = self._columns(), self._params(defaults, line, types or {})
+        called = {name for name, _ in columns}
         return View(
             name=name, doc=" ".join(self._doc), columns=columns, params=params, requires=self._words("requires"),
             scope=self._scope(), sql=sql, is_macro=is_macro,
-            balances=tuple(self._balance(*tag, {name for name, _ in columns}) for tag in self._tags["balance"]),
+            balances=tuple(self._balance(*tag, called) for tag in self._tags["balance"]),
             assumes=tuple(text for _, text in self._tags["assumes"]), file=self._file, source=source, line=line,
-            aliases=tuple(self._alias(*tag, {*(param.name for param in params), *(f"only_{name}" for name, _ in columns)})
+            aliases=tuple(self._alias(*tag, {*(param.name for param in params), *(f"only_{name}" for name in called)})
                           for tag in self._tags["alias"]),
-            first=self._first({name for name, _ in columns}), needs=self._needs(),
-            topic=self._topic(), **{tag: " ".join(text for _, text in self._tags[tag]) for tag in ("note", "note_across")},
+            names=self._names(called), first=self._first(called), needs=self._needs(), topic=self._topic(),
+            **{tag: " ".join(text for _, text in self._tags[tag]) for tag in ("note", "note_across")},
         )
 
     def _topic(self) -> str:
@@ -263,10 +266,21 @@ class _Header:
         """Return the columns that are asked for first. Raises ViewError for one that the view does not have."""
         found: list[str] = []
         for number, text in self._tags["first"]:
-            found += [word for word in re.split(r"[,\s]+", text) if word]
-            if unknown := set(found) - columns:
-                raise ViewError(self._file, number, f"@first names {', '.join(sorted(unknown))}, which is no column")
+            found += self._existing("first", number, text, columns)
         return tuple(found)
+
+    def _names(self, columns: set[str]) -> tuple[tuple[str, str], ...]:
+        """Return the columns that hold names, each with what it names. Raises ViewError for one that the view does not have."""
+        named = [(number, *text.partition(" ")) for number, text in self._tags["names"]]
+        return tuple((column, what) for number, what, _, listed in named
+                     for column in self._existing("names", number, listed, columns))
+
+    def _existing(self, tag: str, number: int, text: str, columns: set[str]) -> list[str]:
+        """Return the columns that a tag lists. Raises ViewError for one that the view does not have."""
+        found = [word for word in re.split(r"[,\s]+", text) if word]
+        if unknown := set(found) - columns:
+            raise ViewError(self._file, number, f"@{tag} names {', '.join(sorted(unknown))}, which is no column")
+        return found
 
     def _alias(self, number: int, text: str, params: set[str]) -> Alias:
         name, *given = text.split()

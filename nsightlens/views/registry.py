@@ -39,8 +39,6 @@ TABLES = (*schema.TABLES, "gpu_peaks")
 _FILTER = "only_"
 _MADE = "_made_"
 _NEAR, _SLIP = 3, 0.8
-_NAMES = ("name", "op", "item", "operator", "kernel", "short_name", "module")
-"""Columns that hold the names of what a view lists."""
 
 
 @lru_cache(maxsize=1)
@@ -190,9 +188,8 @@ def _single(view: View, param: Param, wanted: list[object], parameters: Mapping[
 
 def under_another_name(view: View, column: str) -> str | None:
     """Return the column of names in a view that holds what other views call `column`: `name` for op in operator_summary."""
-    what = {"op": "operator"}.get(column, column)
-    holds = re.compile(rf"(name of the )?{re.escape(what)}\b", re.IGNORECASE)
-    return next((name for name, doc in view.columns if name in _NAMES and name != column and holds.match(doc)), None)
+    wanted = {"op": "operator"}.get(column, column)
+    return next((name for name, what in view.names if what == wanted and name != column), None)
 
 
 def with_filters(view: View, parameters: Mapping[str, object]) -> dict[str, object]:

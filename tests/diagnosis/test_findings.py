@@ -85,9 +85,17 @@ def test_names_that_hold_less_than_half_are_not_said_to_be_all(names: tuple[tupl
     assert f"is in operators {named}".strip() + "." in words.sentence(_verdict(_tree([leaf])))
 
 
-@pytest.mark.parametrize(("subject", "said"), [("4", "rank 4:"), ("0, 6", "ranks 0 and 6:"), ("4, 5, 7", "ranks 4, 5 and 7:")])
-def test_late_ranks_are_counted(subject: str, said: str) -> None:
-    assert said in words.finding(Finding("late rank", subject, 100, "late", 50))
+@pytest.mark.parametrize(("ranks", "said"), [
+    ((4,), "rank 4:"), ((0, 6), "ranks 0 and 6:"), ((4, 5, 7), "ranks 4, 5 and 7:")])
+def test_late_ranks_are_counted(ranks: tuple[int, ...], said: str) -> None:
+    found = Finding("late rank", "whoever that is", 100, "late", 50, ranks=ranks)
+    assert said in words.finding(found) and ("what its host" in words.action(found)) is (len(ranks) == 1)
+
+
+def test_what_calls_of_the_system_are_for_is_not_read_out_of_their_names() -> None:
+    said = words.finding(Finding("OS calls", "whatever they are", 100, "sleep", os_calls="sleeps"))
+    assert said != words.finding(Finding("OS calls", "whatever they are", 100, "sleep", os_calls="reads"))
+    assert "the host sleeps" in said
 
 
 @pytest.mark.parametrize(("vendor", "units"), [("cuda", "SMs"), ("rocm", "CUs")])

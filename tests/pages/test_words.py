@@ -17,6 +17,7 @@ from nsightlens.pages.page import Renderer
 from nsightlens.pages.section import Line, Section
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.text import parts
+from nsightlens.views import registry
 
 if TYPE_CHECKING:
     from nsightlens.terminal.text import Text
@@ -85,3 +86,13 @@ def test_a_page_in_other_words_has_its_tables_and_commands(bundled_store: Path, 
     grids = [Renderer(width=160).drawn([Section(columns=one.columns)]) for one in sections if one.columns]
     assert len(grids) > 8 and all(set(grid) <= set(drawn) for grid in grids)
     assert section.LEFT_OUT in {line.mark for one in sections for line in one.lines}
+
+
+def test_columns_in_other_words_hold_names_of_the_same() -> None:
+    views = registry.load() | registry.analyses()
+    reworded = {name: replace(view, columns=tuple((column, _changed(doc) or "") for column, doc in view.columns))
+                for name, view in views.items()}
+    asked = [(name, word) for name in views for word in ("kernel", "op", "function", "annotation")]
+    meant = [registry.under_another_name(views[name], word) for name, word in asked]
+    assert meant == [registry.under_another_name(reworded[name], word) for name, word in asked] and len({*meant}) > 2
+    assert reworded["top_kernels"].kernels == ["name"] and reworded["kernels_joined"].kernels == ["name", "kernel_key"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import nsl_annotate
 import pytest
@@ -81,6 +81,16 @@ def test_one_recording_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_refusals_still_end_a_script(capsys: pytest.CaptureFixture[str]) -> None:
-    refused = launching().refused("no such thing", 1)
-    assert isinstance(refused, SystemExit) and (refused.code, vars(refused)["reason"]) == (1, "no such thing")
-    assert capsys.readouterr().err == "nsightlens: error: no such thing\n"
+    refused = launching().refused("no ", launching().Option("--run-dir"), code=1)
+    assert isinstance(refused, SystemExit) and (refused.code, vars(refused)["reason"]) == (1, ("no ", "--run-dir"))
+    assert capsys.readouterr().err == "nsightlens: error: no --run-dir\n"
+
+
+def test_only_options_are_called_as_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_torch: None) -> None:
+    def start(_: object) -> NoReturn:
+        raise launching().refused(f"{tmp_path}--of-before: choose another ", launching().Option("--run-dir"), code=1)
+
+    monkeypatch.setattr(profiler().Profiling, "start", start)
+    with pytest.raises(nl.NsightlensError) as caught, nl.recording.torch_profile(tmp_path):
+        pass
+    assert str(caught.value) == f"{tmp_path}--of-before: choose another run_dir"

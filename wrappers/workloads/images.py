@@ -49,7 +49,7 @@ def cifar10(folder: Path) -> TensorDataset:
             break
         else:
             raise refused(f"{folder}: no CIFAR-10 there (data_batch_1.bin or data_batch_1): give its folder to --data, "
-                          "or say --download", 1)
+                          "or say --download", code=1)
     return TensorDataset(torch.cat([images for images, _ in parts]), torch.cat([labels for _, labels in parts]))
 
 
@@ -57,7 +57,7 @@ def _binary(path: Path) -> tuple[Tensor, Tensor]:
     """Return images and labels of records of a label byte and 3,072 pixel bytes."""
     content = bytearray(path.read_bytes())
     if not content or len(content) % (1 + _PIXELS):
-        raise refused(f"{path}: {len(content)} bytes are no whole CIFAR-10 records; download it again", 1)
+        raise refused(f"{path}: {len(content)} bytes are no whole CIFAR-10 records; download it again", code=1)
     records = torch.frombuffer(content, dtype=torch.uint8).view(-1, 1 + _PIXELS)
     return records[:, 1:].reshape(-1, 3, _SIDE, _SIDE), records[:, 0].long()
 
@@ -80,7 +80,7 @@ def _pickled(path: Path) -> tuple[Tensor, Tensor]:
             content = _OnlyArrays(file, encoding="bytes").load()
         return torch.as_tensor(content[b"data"]).view(-1, 3, _SIDE, _SIDE), torch.as_tensor(content[b"labels"]).long()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, ImportError) as exc:
-        raise refused(f"{path}: not a batch of CIFAR-10 ({exc}); download it again", 1) from exc
+        raise refused(f"{path}: not a batch of CIFAR-10 ({exc}); download it again", code=1) from exc
 
 
 def download(folder: Path) -> None:
@@ -95,7 +95,7 @@ def download(folder: Path) -> None:
                 digest.update(block)
                 archive.write(block)
         if digest.hexdigest() != CIFAR10_MD5:
-            raise refused(f"{CIFAR10_URL}: the download is not CIFAR-10 (MD5 {digest.hexdigest()})", 1)
+            raise refused(f"{CIFAR10_URL}: the download is not CIFAR-10 (MD5 {digest.hexdigest()})", code=1)
         archive.flush()
         with tarfile.open(archive.name) as packed:
             packed.extractall(folder, filter="data")

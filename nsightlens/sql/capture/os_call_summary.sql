@@ -16,6 +16,7 @@
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single one.
 -- @column threads    Threads that made them.
 -- @column name       Function.
+-- @names function name
 CREATE VIEW os_call_summary AS
 WITH chosen AS (
     SELECT * FROM os_calls WHERE kind = 'call'

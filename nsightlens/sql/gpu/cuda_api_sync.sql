@@ -20,6 +20,7 @@
 -- @column profile_id   Profile; starts are comparable only within one.
 -- @column process_id   OS process.
 -- @column launch_id    The call; key of `api_calls`.
+-- @names function name
 CREATE VIEW cuda_api_sync AS
 WITH waits AS (
     SELECT launch_id, sum(duration_ns)::BIGINT AS wait_ns, string_agg(DISTINCT kind, ', ' ORDER BY kind) AS waits_for,

@@ -30,6 +30,7 @@
 -- @column kind            kernel, memcpy, memset, migration or decompression.
 -- @column work_id         Key of `kernels` or `memory_ops`.
 -- @column name            Kernel name, or label of the memory operation.
+-- @names kernel name
 CREATE VIEW cuda_gpu_trace AS
 WITH work AS (
     SELECT run, tool, rank, profile_id, process_id, device_id, device, gpu, context, stream, start_ns, duration_ns, correlation_id,

@@ -23,6 +23,7 @@
 -- @column exposed_ns             The rest.
 -- @column exposed_pct            exposed_ns as a share of total_ns, to two decimals.
 -- @column name                   Kernel name as the tool prints it.
+-- @names kernel name
 -- @balance total_ns = overlapped_ns + exposed_ns
 CREATE MACRO exposed_communication(per := 'device', communication_pattern := NULL) AS TABLE
 WITH communication AS (

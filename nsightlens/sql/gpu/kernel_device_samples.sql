@@ -19,6 +19,7 @@
 -- @column maximum          Largest value.
 -- @column stddev           Sample standard deviation (n - 1) of the means of the executions; NULL for a single one.
 -- @column device_id        The GPU.
+-- @names kernel kernel_key
 CREATE VIEW kernel_device_samples AS
 WITH ran AS (
     SELECT profile_id, device_id, kernel_id, kernel_key, start_ns, duration_ns - coalesce(overrun_ns, 0) AS lasted_ns

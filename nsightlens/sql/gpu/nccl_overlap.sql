@@ -25,6 +25,7 @@
 -- @column communication_overlap_pct  communication_overlap_ns as a share of total_ns, to one decimal.
 -- @column compute_overlap_pct        compute_overlap_ns as a share of total_ns, to one decimal.
 -- @column name                       Kernel name as the tool prints it.
+-- @names kernel name
 CREATE MACRO nccl_overlap(communication_pattern := NULL) AS TABLE
 SELECT
     run, tool, rank, profile_id, window_index, process_id, device_id,

@@ -21,6 +21,7 @@
 -- @column p95_ns     95th percentile, interpolated the same way.
 -- @column failed     Calls that returned an error; NULL where the tool recorded no return value.
 -- @column name       Function name without the API version suffix.
+-- @names function name
 CREATE VIEW cuda_api_summary AS
 WITH counted AS (
     SELECT run, tool, name, duration_ns, sum(calls)::BIGINT AS calls, sum(known)::BIGINT AS known, sum(failed)::BIGINT AS failed

@@ -16,6 +16,7 @@
 -- @column process_id     OS process.
 -- @column correlation_id CUPTI correlation id.
 -- @column launch_id      The call; key of `api_calls`.
+-- @names function name
 CREATE VIEW cuda_api_trace AS
 SELECT c.run, c.tool, p.rank, c.start_ns, c.duration_ns, c.name, c.return_value, p.pid, c.thread, c.profile_id, c.process_id,
     c.correlation_id, c.launch_id

@@ -20,6 +20,7 @@
 -- @column stddev_ns  Sample standard deviation (n - 1), to one decimal; 0 for a single one.
 -- @column category   call, kernel or memory: nsys's CUDA_API, CUDA_KERNEL and MEMORY_OPER.
 -- @column name       Kernel name, label of the memory operation, or function, as the tool prints it.
+-- @names kernel name
 CREATE MACRO cuda_work_summary(with_calls := true) AS TABLE
 WITH work AS (
     SELECT run, tool, 'kernel' AS category, name, duration_ns FROM kernels WHERE tool <> 'ncu'

@@ -26,6 +26,7 @@
 -- @column cpu_ns           Sum of the durations of the operators, over all occurrences.
 -- @column operator         Name of the operator.
 -- @column pattern          Names of the kernels and memory operations, in order, joined by ' | '.
+-- @names operator operator
 CREATE MACRO frequent_kernel_sequences(range_text := '', min_length := 3, how_many := 5) AS TABLE
 WITH candidates AS (
     SELECT *, max(start_ns + duration_ns) OVER (PARTITION BY profile_id, process_id, thread

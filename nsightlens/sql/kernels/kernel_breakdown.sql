@@ -28,6 +28,7 @@
 -- @column type_ns                Sum of the durations of this kind in this process.
 -- @column names                  Names in the row: 1, or how many the row of the others holds.
 -- @column name                   Kernel name, or label of the memory operation, as the tool prints it.
+-- @names kernel name
 -- @balance type_ns = total_ns per run, tool, profile_id, process_id, kernel_type
 CREATE MACRO kernel_breakdown(how_many := 10, communication_pattern := NULL) AS TABLE
 WITH work AS (

@@ -23,6 +23,7 @@
 -- @column block_z    Block size, z.
 -- @column family     Kernel family (gemm, collective, ...).
 -- @column name       Kernel name as the tool prints it.
+-- @names kernel name
 CREATE VIEW kernel_by_config AS
 WITH grouped AS (
     SELECT

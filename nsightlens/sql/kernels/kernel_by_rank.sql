@@ -19,6 +19,7 @@
 -- @column stddev_ns   Sample standard deviation (n - 1), to one decimal; 0 for a single launch.
 -- @column family      Kernel family (gemm, collective, ...).
 -- @column name        Kernel name as the tool prints it.
+-- @names kernel name
 CREATE VIEW kernel_by_rank AS
 WITH grouped AS (
     SELECT

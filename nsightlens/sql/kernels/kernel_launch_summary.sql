@@ -32,6 +32,7 @@
 -- @column kernel_ns        Sum of the durations of the kernels.
 -- @column api              Function that launched them.
 -- @column name             Kernel name as the tool prints it.
+-- @names kernel name
 CREATE VIEW kernel_launch_summary AS
 SELECT
     run, tool, rank, process_id, thread, device,

@@ -25,6 +25,7 @@
 -- @column total_ns      Start of the call to the later of the two ends.
 -- @column name          Kernel name as the tool prints it.
 -- @column kernel_id     The kernel; key of `kernels`.
+-- @names kernel name
 CREATE VIEW kernel_launch_trace AS
 FROM _kernel_launches
 ORDER BY run, tool, profile_id, api_start_ns, start_ns, kernel_id;

@@ -20,6 +20,7 @@
 -- @column p95_ns     95th percentile, interpolated the same way.
 -- @column family     Kernel family (gemm, collective, ...).
 -- @column name       Kernel name as the tool prints it.
+-- @names kernel name
 CREATE VIEW kernel_summary AS
 WITH grouped AS (
     SELECT

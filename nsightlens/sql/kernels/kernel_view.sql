@@ -23,6 +23,7 @@
 -- @column min_ns                   Shortest duration.
 -- @column blocks_per_sm            Mean blocks of the grid per SM, to two decimals.
 -- @column estimated_occupancy_pct  Mean estimated occupancy, to two decimals (Kineto).
+-- @names kernel name
 CREATE VIEW kernel_view AS
 SELECT run, tool, rank, profile_id, process_id, name, min(family) AS family,
     CASE WHEN bool_or(tensor_used) THEN true WHEN bool_and(tensor_used IS NOT NULL) THEN false END AS tensor_cores,

@@ -50,6 +50,7 @@
 -- @column module_source         Likewise.
 -- @column range_path            Enclosing ranges, outermost first.
 -- @column range_path_source     nsys, kineto or kineto launch.
+-- @names kernel name, kernel_key
 CREATE VIEW kernels_joined AS
 SELECT
     k.run, k.tool, k.rank, k.profile_id, k.process_id, k.kernel_id, k.launch_index, k.stream, k.start_ns, k.duration_ns,

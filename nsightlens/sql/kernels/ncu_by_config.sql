@@ -35,6 +35,7 @@
 -- @column metrics              Median of each counter over the launches that hold it.
 -- @column metrics_min          Least value of each counter.
 -- @column metrics_max          Greatest value of each counter.
+-- @names kernel name, kernel_key
 CREATE VIEW ncu_by_config AS
 SELECT c.*, metrics, metrics_min, metrics_max
 FROM _ncu_by_config AS c

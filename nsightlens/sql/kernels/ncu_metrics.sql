@@ -11,6 +11,7 @@
 -- @column name       Kernel name as ncu prints it.
 -- @column metric     Raw metric name, such as dram__bytes.sum.
 -- @column value      Value in base units; NULL where ncu printed n/a.
+-- @names kernel name
 CREATE VIEW ncu_metrics AS
 SELECT
     run, rank, kernel_id, ncu_id, family, name,

@@ -38,6 +38,7 @@
 -- @column grid              Grid size.
 -- @column block             Block size.
 -- @column configuration_id  Configuration; key of ncu_by_config.
+-- @names kernel name
 CREATE VIEW speed_of_light AS
 WITH judged AS (
     SELECT *, CASE

@@ -5,6 +5,7 @@
 -- @requires _timeline_tools
 -- @assumes nsys disturbs a run less than Kineto, and recorded all of it: where it has kernels, those of Kineto are left out.
 -- @columns kernels
+-- @names kernel name, kernel_key
 -- @first rank, name, start_ns, duration_ns, op, step, stream
 CREATE VIEW timeline_kernels AS
 SELECT k.*

@@ -15,6 +15,7 @@
 -- @column median_ns   Median duration.
 -- @column family      Kernel family (gemm, collective, ...).
 -- @column name        Kernel name as the tool prints it.
+-- @names kernel name
 CREATE MACRO top_kernels(how_many := 20) AS TABLE
 WITH totals AS (
     -- A sum of 63 bits at most is known of each process, or it has none: then the name is placed last.

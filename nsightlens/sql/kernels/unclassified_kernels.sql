@@ -8,6 +8,7 @@
 -- @column total_ns   Sum of duration_ns.
 -- @column instances  Kernel launches.
 -- @column name       Kernel name as the tool prints it.
+-- @names kernel name
 CREATE VIEW unclassified_kernels AS
 SELECT run, tool, time_pct, total_ns, instances, name
 FROM kernel_summary

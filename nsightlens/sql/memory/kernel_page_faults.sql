@@ -15,6 +15,7 @@
 -- @column faulting    Kernels with faults.
 -- @column instances   Kernels.
 -- @column name        Kernel name.
+-- @names kernel name
 CREATE VIEW kernel_page_faults AS
 WITH groups AS (
     SELECT profile_id, process_id, window_index, device_id, start_ns, start_ns + duration_ns AS end_ns, sum(faults) AS faults

@@ -23,6 +23,7 @@
 -- @column self_allocations        Of its own.
 -- @column allocated_bytes         Bytes allocated.
 -- @column self_allocated_bytes    Of its own.
+-- @names operator name
 CREATE VIEW memory_by_operator AS
 WITH RECURSIVE operators AS MATERIALIZED (
     SELECT profile_id, process_id, range_id, op_parent_id, name FROM ranges WHERE kind = 'operator'

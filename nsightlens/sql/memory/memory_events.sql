@@ -21,6 +21,7 @@
 -- @column released_at_ns   When it was released; NULL: not in the capture.
 -- @column held_ns          From allocation to release; NULL where one of them is not known.
 -- @column allocation_id    The allocation, else the release; key of `allocations`.
+-- @names operator name
 CREATE VIEW memory_events AS
 WITH events AS (
     SELECT *, lag(bytes) OVER same AS bytes_before, lead(bytes) OVER same AS bytes_after, lead(at_ns) OVER same AS after_ns

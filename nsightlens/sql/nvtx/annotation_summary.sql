@@ -20,6 +20,7 @@
 -- @column min_ns      Shortest.
 -- @column max_ns      Longest.
 -- @column name        Name of the annotation.
+-- @names annotation name
 CREATE VIEW annotation_summary AS
 SELECT
     r.run, r.tool, p.rank, r.profile_id, r.process_id, r.kind,

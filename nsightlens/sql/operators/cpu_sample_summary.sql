@@ -24,6 +24,7 @@
 -- @column total_samples       Those, and those in the functions within it.
 -- @column idle_pct            idle_samples as a share of all samples of the thread while the GPU idled, to one decimal.
 -- @column thread_samples      All samples of the thread.
+-- @names function name
 CREATE VIEW cpu_sample_summary AS
 SELECT t.run, t.tool, t.rank, t.profile_id, t.process_id, t.thread, t.name, t.module,
     TRY_CAST(sum(t.idle_samples) AS BIGINT) AS idle_samples,

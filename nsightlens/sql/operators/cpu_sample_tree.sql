@@ -25,6 +25,7 @@
 -- @column idle_samples        Of samples, those while the GPU idled; NULL where the process has no GPU work in the window.
 -- @column total_idle_samples  Of total_samples, those; NULL in the same cases.
 -- @column thread_samples      All samples of the thread.
+-- @names function name
 CREATE VIEW cpu_sample_tree AS
 WITH work AS MATERIALIZED (
     FROM _sampled_work

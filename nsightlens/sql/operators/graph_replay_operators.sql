@@ -24,6 +24,7 @@
 -- @column op         Operator that launched it in the capture; NULL where no capture fits, or where they differ.
 -- @column op_shapes  Input shapes of that operator, as above.
 -- @column module     Innermost nn.Module around the launch in the capture, as above.
+-- @names operator op
 CREATE VIEW graph_replay_operators AS
 WITH work AS (
     SELECT run, tool, process_id, launch_id, graph_node_id, stream, start_ns, duration_ns, 'kernel' AS kind, short_name AS name,

@@ -19,6 +19,7 @@
 -- @column device_total_ns  That, and that of the operators inside it.
 -- @column host_self_ns     Host time, less the operators inside it and the API calls that it made itself.
 -- @column host_total_ns    Sum of the calls' durations.
+-- @names operator op
 CREATE VIEW operator_call_sites AS
 WITH RECURSIVE stacks AS (
     SELECT frame_id, name, name AS stack FROM frames WHERE parent_id IS NULL

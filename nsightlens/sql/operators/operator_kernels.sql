@@ -29,6 +29,8 @@
 -- @column min_ns                   Shortest duration.
 -- @column blocks_per_sm            Mean blocks of the grid per SM, to two decimals.
 -- @column estimated_occupancy_pct  Mean estimated occupancy, to two decimals (Kineto).
+-- @names kernel name
+-- @names operator op
 CREATE VIEW operator_kernels AS
 SELECT run, tool, rank, profile_id, process_id, op, name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
     registers_per_thread, shared_bytes, bool_or(tensor_used) AS tensor_cores, count(*) AS calls,

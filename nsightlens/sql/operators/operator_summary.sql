@@ -33,6 +33,7 @@
 -- @column tensor_core_eligible   Can run on tensor cores.
 -- @column tensor_core_self_pct   Share of device_self_ns on tensor cores, to two decimals; NULL where unknown.
 -- @column tensor_core_total_pct  Share of device_total_ns on tensor cores, as above.
+-- @names operator name
 CREATE MACRO operator_summary(by_shapes := false, per := 'process') AS TABLE
 WITH operators AS MATERIALIZED (
     SELECT o.* EXCLUDE (profile_id, process_id), l.known, CASE WHEN by_shapes THEN shapes END AS given,

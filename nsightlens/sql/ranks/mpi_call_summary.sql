@@ -19,6 +19,7 @@
 -- @column ranks      Distinct processes.
 -- @column kind       p2p, collective, start_wait or other.
 -- @column name       Function; NULL where the report does not say.
+-- @names function name
 CREATE VIEW mpi_call_summary AS
 WITH grouped AS (
     SELECT

@@ -21,6 +21,7 @@
 -- @column profile_id     Profile; starts are comparable only within one.
 -- @column process_id     OS process.
 -- @column mpi_call_id    The event; key of `mpi_calls`.
+-- @names function name
 CREATE VIEW mpi_call_trace AS
 SELECT c.run, c.tool, c.rank, c.start_ns, c.duration_ns, c.name, c.kind, c.peer_rank, c.root_rank, c.tag, c.bytes, c.receive_bytes,
     p.pid, c.thread, c.profile_id, c.process_id, c.mpi_call_id

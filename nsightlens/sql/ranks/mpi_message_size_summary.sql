@@ -16,6 +16,7 @@
 -- @column stddev_bytes  Sample standard deviation (n - 1), to one decimal; 0 for a single one.
 -- @column source        p2p, coll_send or coll_recv.
 -- @column name          Function; NULL where the report does not say.
+-- @names function name
 CREATE VIEW mpi_message_size_summary AS
 WITH messages AS (
     SELECT run, tool, name, 'p2p' AS source, bytes FROM mpi_calls WHERE kind = 'p2p'

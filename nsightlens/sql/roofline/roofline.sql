@@ -77,6 +77,7 @@
 -- @column datasheet_gpu                   Row of gpu_peaks.
 -- @column datasheet_source                Where the datasheet's numbers come from, and how they were scaled; or why assume_gpu
 --                                         is not used.
+-- @names kernel name, kernel_key
 CREATE MACRO roofline(kernel := NULL, kernel_regex := NULL, assume_gpu := NULL, force_gpu := false) AS TABLE
 WITH chosen AS MATERIALIZED (
     SELECT *, CASE WHEN force_gpu THEN coalesce(assume_gpu, gpu) ELSE coalesce(gpu, assume_gpu) END AS datasheet_name,

@@ -64,6 +64,7 @@
 -- @column naming_class                   Tools that know such a kernel under another key.
 -- @column kineto_class                   Why Kineto's durations differ from nsys's.
 -- @column ncu_class                      Why ncu's durations differ from the timeline's.
+-- @names kernel kernel_key
 CREATE VIEW tool_agreement AS
 WITH rated AS (
     SELECT

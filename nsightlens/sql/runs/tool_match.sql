@@ -26,6 +26,7 @@
 -- @column reason           Why it is not matched at grade launch.
 -- @column kernel_key       Canonical name.
 -- @column duration_ns      Duration of the launch in `tool`.
+-- @names kernel kernel_key
 CREATE VIEW tool_match AS
 WITH steps AS (
     SELECT DISTINCT run, tool, rank, step FROM _matchable WHERE step IS NOT NULL
