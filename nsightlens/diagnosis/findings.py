@@ -274,14 +274,18 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
                   for each in piece.issued)
         yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp",
                       issuer=issuer_of(issued, plain))
-    yield from _of_fill(sums)
+    fill = list(_of_fill(sums))
+    yield from fill
     faulting = [piece for tree in sums.trees for piece in tree.faulting]
     if faulting:
         top, others = max(faulting, key=lambda piece: piece.ns), len({piece.key for piece in faulting}) - 1
         yield Finding("page faults", top.name, sum(piece.ns for piece in faulting), "migrate", others=others)
     for piece in sums.pieces[COMPUTING][:1]:
         is_large = 100 * piece.ns >= _LARGE_PCT * sums.branches[COMPUTING]
-        if is_large and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
+        is_small = all(0 < 2 * piece.blocks < (tree.sms or 0) for tree in sums.trees)
+        known = sum(each.ns for each in faulting if each.key == piece.key) + sum(each.ns for each in fill if is_small)
+        is_unknown = is_large and 2 * known < piece.ns
+        if is_unknown and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
             yield Finding(COMPUTING, piece.name, piece.ns, "measure", issuer=issuer_of(piece.issued, piece.ns))
 
 
