@@ -25,6 +25,8 @@ OF_CALLS, _CALLS = ("API calls", "waiting"), 3
 """Leaves of idle time whose calls are findings of their own, and how many of them."""
 _OS_ACTIONS = {READS: "read", SLEEPS: "sleep", THREADS: "awaited", MESSAGES: "awaited", PROGRAMS: "awaited"}
 """What cures calls of the operating system, by what they are for."""
+_ONCE = ("first use", "context creation", "compiling", "recording graphs")
+"""Causes of start-up that come once in a process, whenever the capture began."""
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
 
@@ -94,8 +96,13 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
             name = next((name for name, _ in leaf.names if name), leaf.sampled.where if leaf.sampled else "")
-            action = "context" if leaf.cause == "context creation" else "start-up"
+            action = "context" if leaf.cause == "context creation" else "start-up" if is_of_process(sums, leaf) else "before"
             yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
+
+
+def is_of_process(sums: Sums, leaf: Leaf) -> bool:
+    """Return whether a cause of start-up comes with the start of a process, not of a capture that began in mid-run."""
+    return leaf.cause in _ONCE or any(tree.start_up.begins for tree in sums.trees)
 
 
 def _of_copies(piece: Piece, computing_ns: int) -> str:
