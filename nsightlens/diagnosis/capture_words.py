@@ -26,7 +26,14 @@ def not_judged(found: Judged) -> str:
     if found.projected:
         return ("Nothing to judge: ranges of the host and when the GPU did their work, but neither that work nor its launches. "
                 "Export the report itself.")
-    said = _not_timeline(found.cause, found.host, found.sums)
+    results, ns = found.ranges
+    if results:
+        took = "" if ns is None else f" ({duration(ns)})"
+        return (f"Nothing to judge: ncu measured {counted(results, 'range')} of several launches{took}, and no single kernel. "
+                "Measure kernels: ncu --replay-mode kernel.")
+    if found.tool == "ncu":
+        return "Nothing to judge: ncu measured no kernel."
+    said = _not_timeline(found.cause, found.host, found.sums, found.loss)
     line = found.error if len(found.error) <= _LINE else f"{found.error[:_LINE - 1]}…"
     return f"{said} The program's last error line: {line}" if line else said
 
@@ -36,12 +43,14 @@ def short(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[:_NAME - 1]}…"
 
 
-def _not_timeline(judged_cause: str, host: HostOnly | None, sums: Sums | None) -> str:
+def _not_timeline(judged_cause: str, host: HostOnly | None, sums: Sums | None, loss: str) -> str:
     """Return what is said of a run without a timeline to judge."""
     if sums is not None:
         works, gpu = sum(tree.works for tree in sums.trees), sum(tree.gpu_ns for tree in sums.trees)
         return f"Nothing to judge: {counted(works, 'GPU operation')} of {duration(gpu)} in all. Record more of the job."
     if host is None or not host.of_ns or judged_cause == NONE:
+        if loss:
+            return f"Nothing to judge: {loss[:1].lower()}{loss[1:]}"
         calls = f"{counted(host.calls, 'API call')} and no kernel launched" if host and host.calls else "no GPU work was recorded"
         return f"Nothing to judge: {calls}. Record while the program uses the GPU."
     if host.launches:

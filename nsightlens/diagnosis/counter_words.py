@@ -78,14 +78,15 @@ def _fill(kernel: Measured) -> str:
 
 def _unknown(kernel: Measured) -> str:
     """Return what is known of a kernel whose limit is not."""
-    busiest = f"the busiest unit collected is {kernel.unit}, {_pct(kernel, 'unit_pct')} of its peak" if kernel.unit else ""
+    works = kernel.unit and kernel.figures.get("unit_pct") != 0
+    busiest = f"the busiest unit collected is {kernel.unit}, {_pct(kernel, 'unit_pct')} of its peak" if works else ""
     moves = kernel.figures.get("dram_bytes_per_s")
-    if "memory_pct" in kernel.figures or "dram_pct" in kernel.figures:
+    if busiest and ("memory_pct" in kernel.figures or "dram_pct" in kernel.figures):
         return f"{busiest}, and what limits it is unknown"
-    if not busiest:
-        return "what limits it is unknown, as no throughput was collected"
+    if not busiest and moves is None:
+        return f"what limits it is unknown, as no throughput {'of another unit ' if kernel.unit else ''}was collected"
     memory = "memory was not collected" if moves is None else f"DRAM moves {rate(moves, 'B')}, of a peak that is not recorded"
-    return f"{busiest}; {memory}"
+    return f"{busiest or 'what limits it is unknown'}; {memory}"
 
 
 def _dram(kernel: Measured) -> str:

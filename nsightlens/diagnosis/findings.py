@@ -25,6 +25,8 @@ OF_CALLS, _CALLS = ("API calls", "waiting"), 3
 """Leaves of idle time whose calls are findings of their own, and how many of them."""
 _OS_ACTIONS = {READS: "read", SLEEPS: "sleep", THREADS: "awaited", MESSAGES: "awaited", PROGRAMS: "awaited"}
 """What cures calls of the operating system, by what they are for."""
+_ONCE = ("first use", "context creation", "compiling", "recording graphs")
+"""Causes of start-up that come once in a process, whenever the capture began."""
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
 
@@ -98,8 +100,13 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
             name = next((name for name, _ in leaf.names if name), leaf.sampled.where if leaf.sampled else "")
-            action = "context" if leaf.cause == "context creation" else "start-up"
+            action = "context" if leaf.cause == "context creation" else "start-up" if is_of_process(sums, leaf) else "before"
             yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
+
+
+def is_of_process(sums: Sums, leaf: Leaf) -> bool:
+    """Return whether a cause of start-up comes with the start of a process, not of a capture that began in mid-run."""
+    return leaf.cause in _ONCE or any(tree.start_up.begins for tree in sums.trees)
 
 
 def _of_copies(piece: Piece, computing_ns: int) -> str:
@@ -279,14 +286,18 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
                   for each in piece.issued)
         yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp",
                       issuer=issuer_of(issued, plain))
-    yield from _of_fill(sums)
+    fill = list(_of_fill(sums))
+    yield from fill
     faulting = [piece for tree in sums.trees for piece in tree.faulting]
     if faulting:
         top, others = max(faulting, key=lambda piece: piece.ns), len({piece.key for piece in faulting}) - 1
         yield Finding("page faults", top.name, sum(piece.ns for piece in faulting), "migrate", others=others)
     for piece in sums.pieces[COMPUTING][:1]:
         is_large = 100 * piece.ns >= _LARGE_PCT * sums.branches[COMPUTING]
-        if is_large and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
+        is_small = all(0 < 2 * piece.blocks < (tree.sms or 0) for tree in sums.trees)
+        known = sum(each.ns for each in faulting if each.key == piece.key) + sum(each.ns for each in fill if is_small)
+        is_unknown = is_large and 2 * known < piece.ns
+        if is_unknown and piece.family != "graph" and not piece.plain and all(tree.vendor == "cuda" for tree in sums.trees):
             yield Finding(COMPUTING, piece.name, piece.ns, "measure", issuer=issuer_of(piece.issued, piece.ns))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, split
-from nsightlens.diagnosis.branches import Gaps, elsewhere, missing_from
+from nsightlens.diagnosis.branches import DELAY_NS, LONG_GAP_NS, Gaps, elsewhere, missing_from
 from nsightlens.diagnosis.conditions import cut_off
 from nsightlens.diagnosis.drained import Owed, owed
 from nsightlens.diagnosis.issuers import Issuers
@@ -23,6 +23,9 @@ from nsightlens.intervals.intersection import difference, intersection
 
 _CONTEXT_NS = 10_000_000
 """How long the first API call lasts that creates the context, in start-up."""
+_BEGINS = re.compile(r"Init$|Count$|GetUuid|LoadingMode|ProcAddress|SetDevice$|Ctx(Create|Retain)|PrimaryCtx|StreamCreate|"
+                     r"(Module|Library)Load|Malloc|MemAlloc|HostAlloc|HostRegister|Free$", re.I)
+"""Calls before the first launch or copy of a process which show that it only just began to use the GPU."""
 _NUMBER = re.compile(r"(?<![A-Za-z_:])\d+")
 _ISSUED = ("waiting", "API calls")
 """Causes of which it is said who issues the calls."""
@@ -201,7 +204,8 @@ def _few(by_gap: Int, total: int) -> tuple[int, int]:
 class Outside:
     """What lies before the first GPU work of a process, or after its last: start_ns to end_ns, and its causes.
 
-    queued_ns: time before the first GPU work in which it was queued already, behind work that was not recorded.
+    queued_ns: time before the first GPU work in which the GPU worked off what was launched before the capture: that work was
+    queued already, or the host waited. begins: whether the process began to use the GPU in this capture.
     """
 
     ns: int
@@ -209,6 +213,7 @@ class Outside:
     queued_ns: int = 0
     start: int = 0
     end: int = 0
+    begins: bool = True
 
 
 def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, issuers: Issuers) -> Outside:
@@ -224,9 +229,44 @@ def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, i
         missing = int(missing_from(recorded, work, np.array([0]), np.array([began]), np.array([until]))[0])
     call = int(work.call[0])
     thread = int(recorded.calls.spans.thread[call]) if call >= 0 else _main(recorded, work)
-    parts = paint(threads, np.array([0]), np.array([began]), np.array([missing]), np.array([thread]),
-                  {thread: _context(recorded, process, number, began, missing)})
-    return Outside(missing - began, tuple(leaves(recorded, issuers, parts)), until - missing, began, missing)
+    begins = _begins(recorded, process, number)
+    context = _context(recorded, process, number, began, missing, begins=begins)
+    begins = begins or bool(context)
+    waits = union(*(np.zeros((2, 0), np.int64) if begins else _awaits(recorded, work, process, number)))
+    rest = difference(np.array([began]), np.array([missing]), waits.start, waits.end)
+    parts = paint(threads, rest.place, rest.start, rest.end, np.full(len(rest.place), thread), {thread: context})
+    ns = int((rest.end - rest.start).sum())
+    return Outside(ns, tuple(leaves(recorded, issuers, parts)) if ns else (), until - began - ns, began, missing, begins)
+
+
+def _begins(recorded: Recorded, process: int, number: int) -> bool:
+    """Return whether calls before the first launch or copy of a process show that it only just began to use the GPU.
+
+    The PyTorch profiler starts within the process, whose allocator may grow at any time.
+    """
+    if recorded.profile["tool"] != "nsys":
+        return False
+    calls, spans = recorded.calls, recorded.calls.spans
+    own = (spans.process == process) & (spans.window == number)
+    first = spans.start[own & (calls.launches | calls.copies)].min(initial=np.iinfo(np.int64).max)
+    return bool((own & (spans.start < first) & recorded.named(spans, _BEGINS)).any())
+
+
+def _awaits(recorded: Recorded, work: Work, process: int, number: int) -> Int:
+    """Return when a process waited for work that was launched before the capture, as rows of starts and ends.
+
+    So do calls that wait before its first launch or copy, and a copy to the host that begins long after its call, as the first.
+    """
+    calls, spans = recorded.calls, recorded.calls.spans
+    own = (spans.process == process) & (spans.window == number)
+    first = spans.start[own & (calls.launches | calls.copies)].min(initial=np.iinfo(np.int64).max)
+    some = own & calls.waits & (spans.start < first) & (spans.end - spans.start > LONG_GAP_NS)
+    call, begins = int(work.call[0]), int(work.start[0])
+    found = [np.stack([spans.start[some], spans.end[some]])]
+    if call >= 0 and calls.copies[call] and recorded.text(int(work.direction[0])) == "DtoH":
+        at = int(spans.start[call]) + DELAY_NS
+        found += [np.array([[at], [begins]])] if begins - at > LONG_GAP_NS and spans.start[call] == first else []
+    return np.concatenate(found, axis=1)
 
 
 def wind_down(recorded: Recorded, work: Work, threads: Threads, issuers: Issuers) -> Outside:
@@ -254,15 +294,19 @@ def _began(recorded: Recorded, process: int, number: int) -> int | None:
     return min(starts) if starts else None
 
 
-def _context(recorded: Recorded, process: int, number: int, began: int, until: int) -> list[Layer]:
-    """Return the first API call of a process that lasts long enough to have created the context, as a layer."""
+def _context(recorded: Recorded, process: int, number: int, began: int, until: int, *, begins: bool) -> list[Layer]:
+    """Return the first API call of a process that lasts long enough to have created the context, as a layer.
+
+    One that waits does where the process begins: it has launched nothing to wait for.
+    """
     calls = recorded.calls
     own = np.flatnonzero((calls.spans.process == process) & (calls.spans.window == number))
     if not len(own):
         return []
     length = np.minimum(calls.spans.end[own], until) - np.maximum(calls.spans.start[own], began)
-    long = own[(length > _CONTEXT_NS) & ~(calls.launches | calls.copies | calls.waits)[own]]
-    first = long[:1]
+    works = (calls.launches | calls.copies)[own]
+    long = (length > _CONTEXT_NS) & ~works & ~(calls.waits[own] & ~(begins & (np.cumsum(works) == 0)))
+    first = own[long][:1]
     if not len(first):
         return []
     return [Layer("context creation", calls.spans.start[first], calls.spans.end[first], calls.spans.name[first])]

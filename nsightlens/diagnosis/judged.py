@@ -18,6 +18,13 @@ from nsightlens.diagnosis.verdict import CPU, KERNEL, NONE, NOT_RECORDED, Sums, 
 
 _TIMELINE = ("nsys", "kineto")
 _PROFILES = "SELECT * FROM profiles ORDER BY run, tool, profile_id"
+_LOSS = """
+SELECT message FROM diagnostics WHERE list_contains($1, profile_id) AND severity = 'warning'
+ORDER BY count DESC NULLS LAST, code, message LIMIT 1
+"""
+_OF_SEVERAL = """
+SELECT count(*) AS results, sum(duration_ns)::BIGINT AS ns FROM kernels WHERE run = $1 AND tool = 'ncu' AND replay_mode = 'range'
+"""
 _ERROR = """
 SELECT regexp_replace(message, '^[^:]*: ', '') AS line FROM diagnostics
 WHERE list_contains($1, profile_id) AND code = 'program_error' ORDER BY profile_id LIMIT 1
@@ -39,6 +46,10 @@ class Judged:
     conditions: list[Condition] = field(default_factory=list)
     projected: bool = False
     """Whether ranges were recorded with the times of their GPU work, and neither that work nor its launches."""
+    loss: str = ""
+    """What the reader says of a file in which it found neither the GPU nor the host at work, '' if nothing."""
+    ranges: tuple[int, int | None] = (0, None)
+    """Results of ncu for several launches at once, and their ns."""
     error: str = ""
     """The last line that the program wrote to its standard error, where there is nothing to judge, '' where it is unknown."""
 
@@ -54,7 +65,8 @@ def judged(ask: Ask, exchanges_of: Callable[[str, str], tuple[Exchanges | None, 
     found = [_judged(ask, run, tool, profiles, exchanges_of) for (run, tool), profiles in by_run.items() if tool in _TIMELINE]
     of_ncu = [run for run, tool in by_run if tool == "ncu"]
     measured = counters(ask) if of_ncu else {}
-    found += [Judged(run, "ncu", KERNEL if run in measured else NONE, [], counters=measured.get(run)) for run in of_ncu]
+    found += [Judged(run, "ncu", KERNEL, [], counters=measured[run]) if run in measured else
+              Judged(run, "ncu", NONE, [], ranges=_of_several(ask, run)) for run in of_ncu]
     return sorted(found, key=_worth)
 
 
@@ -78,7 +90,8 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         if projected:
             return Judged(run, tool, NONE, [], conditions=failed, projected=True)
         without = _without_gpu(run, tool, hosts, failed)
-        return replace(without, error=_error(ask, profiles))
+        loss = "" if without.host and without.host.of_ns else _first(ask, _LOSS, profiles, "message")
+        return replace(without, loss=loss, error=_first(ask, _ERROR, profiles, "line"))
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
     failed += conditions.missing_ranks({rank for tree in found for rank in tree.ranks}, _world(ask, profiles))
     exchanges = None
@@ -87,7 +100,7 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         found = [with_awaited(tree, awaited) for tree in found]
     whole = sums(found)
     if is_too_little(whole):
-        return Judged(run, tool, NONE, found, whole, conditions=failed, error=_error(ask, profiles))
+        return Judged(run, tool, NONE, found, whole, conditions=failed, error=_first(ask, _ERROR, profiles, "line"))
     cut = conditions.fragment(linked)
     if cut:
         return Judged(run, tool, NONE, [], whole, conditions=[*cut, *failed])
@@ -97,10 +110,16 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
     return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
 
 
-def _error(ask: Ask, profiles: Sequence[Row]) -> str:
-    """Return the last line that a program wrote to its standard error."""
-    rows = ask(_ERROR, [[profile["profile_id"] for profile in profiles]]).to_pylist()
-    return rows[0]["line"] if rows else ""
+def _first(ask: Ask, query: str, profiles: Sequence[Row], column: str) -> str:
+    """Return the text that a query finds for profiles, '' where it finds none."""
+    rows = ask(query, [[profile["profile_id"] for profile in profiles]]).to_pylist()
+    return str(rows[0][column]) if rows else ""
+
+
+def _of_several(ask: Ask, run: str) -> tuple[int, int | None]:
+    """Return of how many ranges of launches ncu has results, and their ns."""
+    row = ask(_OF_SEVERAL, [run]).to_pylist()[0]
+    return row["results"], row["ns"]
 
 
 def _world(ask: Ask, profiles: Sequence[Row]) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from nsightlens.diagnosis.capture_words import not_judged, short
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
-from nsightlens.diagnosis.findings import Finding, issuer_of, plain_ns, units_of
+from nsightlens.diagnosis.findings import Finding, is_of_process, issuer_of, plain_ns, units_of
 from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
@@ -77,8 +77,8 @@ ACTIONS = {
     "in place": "work in place, or let kernels do it that run anyway",
     "stay": "the GPU computes too little to hide them: keep data on the GPU, or copy less",
     "pin and stay": "pin the host's buffers, and keep data on the GPU: it computes too little to hide them",
-    "context": "it is paid once for each process",
-    "start-up": "it is paid once for each process",
+    **dict.fromkeys(("context", "start-up"), "it is paid once for each process"),
+    "before": "it lies before the first GPU work of this capture, which began in mid-run",
     "tf32": "allow TF32, or use automatic mixed precision",
     "amp": "use automatic mixed precision (FP16)",
     "clock": "check clocks, temperature and power caps",
@@ -124,7 +124,6 @@ SUBJECTS = {
     "not measured": "Unknown limit of {0}",
 }
 """What a finding is about, by its cause; others are named by their subject."""
-
 
 COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), "measure": Command("plan-ncu"),
             "look": Command("show", ("idle_by_range",)), "stacks": Command("show", ("stack_summary",)),
@@ -233,7 +232,8 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
         where = "before" if part.cause == START_UP else "after"
         causes = sums.leaves[part.cause]
         leaf = outside(causes[0], is_named=first or len(verdict.beside) < 2) if causes else ""
-        return f"{part.cause} {'takes ' if first else ''}{how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
+        of = " of the capture" if part.cause == START_UP and causes and not is_of_process(sums, causes[0]) else ""
+        return f"{part.cause}{of} {'takes ' if first else ''}{how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
     if part.cause == NOT_RECORDED:
         queued = " (launched before the capture)" if part.of_ns is None else ""
         return f"{how} was not recorded{queued}"

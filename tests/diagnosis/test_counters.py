@@ -60,6 +60,12 @@ def test_what_was_not_collected_is_unknown(tmp_path: Path) -> None:
     assert "1 other kernel is not known" in rows[0]["text"]
 
 
+def test_a_unit_that_is_idle_is_not_the_busiest() -> None:
+    """Of all others nothing is known then."""
+    assert "0.0 %" not in limit(_kernel(unit="tensor", unit_pct=0)) and "unknown" in limit(_kernel(unit="tensor", unit_pct=0))
+    assert "busiest" in limit(_kernel(unit="tensor", unit_pct=1))
+
+
 def test_without_times_no_kernel_has_a_share(tmp_path: Path) -> None:
     with _store(tmp_path / "run", ("f(int)", "(9, 1, 1)", {_SM: "90", _MEMORY: "10"})) as store:
         row, = store.view("verdict").to_pylist()

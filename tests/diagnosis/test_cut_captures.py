@@ -12,6 +12,7 @@ from nsightlens.diagnosis.capture_words import not_judged
 from nsightlens.diagnosis.conditions import LOST, Condition
 from nsightlens.diagnosis.findings import findings
 from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.recorded import COPIES, MEMORY
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import NOT_RECORDED, Verdict, judge, sums
 from nsightlens.diagnosis.window import Window
@@ -115,3 +116,36 @@ def test_times_before_the_origin_of_a_clock_are_no_wind_down() -> None:
     profile = recorded([Piece(-900, -500, launch=(-990, -910))], calls=[Call(-600, -495, "cudaDeviceSynchronize")])
     tree, = trees(profile, np.zeros(0, np.int64))
     assert (tree.start_up.ns, tree.wind_down.ns) == (90, 5)
+
+
+_LATER = [Piece((begin + 20) * _US, (begin + 90) * _US, launch=(begin * _US, (begin + 5) * _US))
+          for begin in range(20_000, 21_000, 100)]
+
+
+@pytest.mark.parametrize(("calls", "queued_us", "begins", "cause"), [
+    ([Call(0, 19_900 * _US, "cudaStreamSynchronize")], 19_900, False, "not recorded"),
+    ([Call(0, 40 * _US, "cudaStreamSynchronize")], 0, False, "start-up"),
+    ([Call(0, 40 * _US, "cudaEventRecord")], 0, False, "start-up"),
+    ([Call(0, 19_900 * _US, "cudaDeviceSynchronize"), Call(19_910 * _US, 19_915 * _US, "cudaMalloc")], 0, True, "start-up"),
+    ([Call(0, 19_900 * _US, "cudaMalloc")], 0, True, "start-up"),
+])
+def test_a_first_wait_is_for_work_from_before_the_capture(calls: list[Call], queued_us: int, begins: bool, cause: str) -> None:
+    """Not where the process only begins to use the GPU: there is nothing to wait for then."""
+    tree, = trees(recorded(_LATER, calls=calls), np.zeros(0, np.int64))
+    assert (tree.start_up.queued_ns, tree.start_up.begins) == (queued_us * _US, begins)
+    assert tree.start_up.ns == (20_020 - queued_us) * _US == sum(leaf.ns for leaf in tree.start_up.leaves)
+    verdict = _verdict(tree)
+    assert verdict.cause == cause
+    if cause == "start-up":
+        assert ("of the capture" in sentence(verdict)) != begins
+        assert ("context creation" in {leaf.cause for leaf in tree.start_up.leaves}) == begins
+        assert {each.action for each in findings(verdict) if each.cause == cause} == {"context" if begins else "before"}
+
+
+@pytest.mark.parametrize(("name", "queued_us"), [("DtoH", 980), ("HtoD", 0)])
+def test_a_first_copy_to_the_host_waits_for_its_data(name: str, queued_us: int) -> None:
+    """It was called at 0 and began at 1,000 us: whatever makes its data was launched before the capture."""
+    profile = recorded([Piece(1000 * _US, 1100 * _US, launch=(0, 1200 * _US), branch=COPIES, kind=MEMORY, name=name), *_LATER])
+    profile.calls.copies[0], profile.calls.launches[0] = True, False
+    tree, = trees(profile, np.zeros(0, np.int64))
+    assert (tree.start_up.ns, tree.start_up.queued_ns) == ((1000 - queued_us) * _US, queued_us * _US)

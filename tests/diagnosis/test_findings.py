@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,6 +105,21 @@ def test_units_are_called_as_their_maker_does(vendor: str, units: str) -> None:
     assert f"3 blocks for 104 {units}" in words.finding(_of("low fill", tree))
 
 
+@pytest.mark.parametrize(("blocks", "causes"), [
+    (3, {"low fill"}), (104, {"low fill", "computing"}), (-1, {"low fill", "computing"}),
+])
+def test_the_limit_of_a_kernel_with_too_few_blocks_is_known(blocks: int, causes: set[str]) -> None:
+    """Nothing is to be measured then; kernels of larger grids are another matter."""
+    tree = _tree([], low_fill=("k", 90 * _MS, 3), sms=104, computing=[Part("k", "k", 90 * _MS, 9, blocks=blocks)])
+    assert {each.cause for each in findings(_verdict(tree))} == causes
+
+
+def test_the_limit_of_a_kernel_that_meets_page_faults_is_known() -> None:
+    kernel = Part("k", "k", 90 * _MS, 9)
+    tree = _tree([], computing=[kernel], faulting=[replace(kernel, ns=60 * _MS)])
+    assert [each.cause for each in findings(_verdict(tree))] == ["page faults"]
+
+
 def test_ranges_say_what_samples_say_of_them() -> None:
     leaf = Leaf("ranges", 50 * _MS, (("save", 50 * _MS),), 9, sampled=Sampled(((("zlib_deflate", "libz.so"), 40),), 45))
     assert "in save, by CPU samples in zlib_deflate:" in words.finding(_of("ranges", _tree([leaf])))
@@ -134,3 +150,24 @@ def test_ranges_with_the_times_of_their_work_are_no_job_without_gpu_work(tmp_pat
     with nl.ingest(tmp_path / "a.csv", store=tmp_path / "store", jobs=1) as store:
         row = store.view("verdict").to_pylist()[0]
     assert row["cause"] == "none" and "no GPU work" not in row["text"]
+
+
+def _said(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    with nl.ingest(folder / name, store=folder / "store", jobs=1) as store:
+        return str(store.view("verdict").to_pylist()[0]["text"])
+
+
+def test_results_of_several_launches_at_once_are_no_lack_of_gpu_work(tmp_path: Path) -> None:
+    """As ncu writes them in range replay: neither a grid nor a block."""
+    head = "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size,Device,CC,Section Name,"
+    row = '0,1,a,h,range,1,7,"(0, 0, 0)","(0, 0, 0)",0,9.0,Command line profiler metrics,gpu__time_duration.sum,ns,5000000\n'
+    said = _said(tmp_path, "a.csv", f"{head}Metric Name,Metric Unit,Metric Value\n{row}")
+    assert "1 range" in said and "5.000 ms" in said and "no GPU work" not in said
+
+
+def test_what_the_reader_lost_is_said_where_nothing_is_left(tmp_path: Path) -> None:
+    """Nor is it said that the GPU did nothing, of a file whose events are not read."""
+    events = [{"ph": ph, "cat": "kernel", "name": "k", "ts": ts, "pid": 0, "tid": 7} for ph, ts in (("B", 1), ("E", 5))]
+    said = _said(tmp_path, "a.pt.trace.json", json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    assert "not read" in said and "no GPU work" not in said
