@@ -1,5 +1,5 @@
 -- The links of each GPU to its peers and to the host, by the datasheet of its product name. A slice of a GPU (MIG) has none of its own.
--- @scope run
+-- @scope profile
 -- @requires devices
 -- @column device_id         The physical GPU.
 -- @column link_bytes_per_s  What it sends to its peers on one host per second, at most, over all of its links; NULL where unknown.
