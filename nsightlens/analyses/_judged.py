@@ -8,10 +8,20 @@ from nsightlens.analyses import Ask, once
 from nsightlens.analyses._executions import executions
 from nsightlens.analyses._stages import ends
 from nsightlens.columns.arrays import wide
-from nsightlens.diagnosis.exchanges import Exchanges
+from nsightlens.diagnosis.exchanges import Exchanges, SlowLink
 from nsightlens.diagnosis.judged import Judged, judged
 from nsightlens.diagnosis.ranks import Awaited
 from nsightlens.diagnosis.working import OtherEnd
+
+_SLOW_LINK = """
+SELECT operation, sum(large_transfer_ns * large_bus_bytes_per_s) / sum(large_transfer_ns) AS reached,
+    min(link_bytes_per_s)::DOUBLE AS peak
+FROM collective_summary WHERE run = $1 AND tool = $2
+GROUP BY operation
+HAVING sum(large_transfer_ns * link_pct) < 50 * sum(large_transfer_ns) AND 2 * sum(large_transfer_ns) >= (
+    SELECT sum(transfer_ns) FROM collective_summary WHERE run = $1 AND tool = $2)
+"""
+"""The operation whose large calls hold half of what is known of transfers, where they reach below half of the link's peak."""
 
 
 def judgements(ask: Ask) -> list[Judged]:
@@ -20,7 +30,14 @@ def judgements(ask: Ask) -> list[Judged]:
 
 
 def _judgements(ask: Ask) -> list[Judged]:
-    return judged(ask, lambda run, tool: (_exchanges(ask, run, tool), _awaited(ask, run, tool)))
+    return judged(ask, lambda run, tool: (_exchanges(ask, run, tool), _awaited(ask, run, tool), _slow_link(ask, run, tool)))
+
+
+def _slow_link(ask: Ask, run: str, tool: str) -> SlowLink | None:
+    """Return the operation that uses its link badly, and most of the time that data moves."""
+    if not ask("SELECT 1 FROM _device_links WHERE link_bytes_per_s IS NOT NULL LIMIT 1", []).num_rows:
+        return None
+    return next((SlowLink(**row) for row in ask(_SLOW_LINK, [run, tool]).to_pylist()), None)
 
 
 def _exchanges(ask: Ask, run: str, tool: str) -> Exchanges | None:

@@ -30,6 +30,7 @@ _ONCE = "It is paid once: a longer run hides it."
 _AGAINST = {
     "other end": "Part of it is the bubble that every pipeline has at its start and end.",
     "late rank": "A profiler may slow one host more than others.",
+    "link": "Kernels that compute at the same time slow it down.",
     COMMUNICATION: "It includes waits for late ranks where collectives could not be matched.",
     COPIES: "If every step needs new data, copies can only be hidden, and only while kernels run.",
     "data loader": "More workers help only until CPU cores or storage are saturated.",
@@ -50,6 +51,7 @@ _AGAINST = {
 _HIDDEN_RANKS = "A rank that was not captured may be the late one."
 _COMMANDS = {
     "late rank": Command("compare ranks"), "other end": Command("show", ("stage_waits",)), COMPUTING: Command("plan-ncu"),
+    "link": Command("show", ("collective_summary",)),
     COMMUNICATION: Command("show", ("comm_compute_overlap",)), COPIES: Command("show", ("memory_op_summary",)),
     "data loader": Command("show", ("step_breakdown",)), "API calls": Command("show", ("cuda_api_summary",)),
     "launching": Command("show", ("launch_statistics",)), "FP32": Command("show", ("kernel_view",)),
@@ -93,8 +95,9 @@ def evidence(judged: Judged) -> list[Evidence]:
 def _evidence(judged: Judged, verdict: Verdict, finding: Finding, holders: Sequence[Tree]) -> Evidence:
     late = verdict.waiting.late if finding.cause == "late rank" and verdict.waiting else None
     ranks = tuple(sorted(late or {tree.rank for tree in holders if tree.rank is not None}))
+    command = _COMMANDS.get("link" if finding.link else finding.cause, _MORE)
     return Evidence(finding, ranks, _who(ranks, len(holders), verdict), "; ".join(_seen(verdict, finding)),
-                    _confidence(judged, finding), _against(judged, finding), _COMMANDS.get(finding.cause, _MORE))
+                    _confidence(judged, finding), _against(judged, finding), command)
 
 
 def _holders(finding: Finding, alone: bool, of_trees: Sequence[tuple[Tree, list[Finding]]]) -> list[Tree]:
@@ -121,7 +124,7 @@ def _confidence(judged: Judged, finding: Finding) -> str:
 
 def _against(judged: Judged, finding: Finding) -> str:
     failed = {condition.code for condition in judged.conditions}
-    said = [_AGAINST.get(finding.cause, "")]
+    said = [_AGAINST.get("link" if finding.link else finding.cause, "")]
     if finding.cause not in _OF_WORK and judged.tool == "kineto":
         said.append("Kineto slows the host.")
     if finding.cause not in _OF_WORK and OVERHEAD in failed:

@@ -1,4 +1,4 @@
-"""Collectives that were matched over ranks, as arrays."""
+"""Collectives that were matched over ranks: as arrays, and how fast they are."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ class Exchanges(NamedTuple):
     rank: Int
     start: Int
     end: Int
+
+
+class SlowLink(NamedTuple):
+    """Large messages of collectives that reach less than half of the link that they cross: reached, peak: bytes per second."""
+
+    operation: str
+    reached: float
+    peak: float

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from nsightlens.diagnosis.counters import SM, Counters, Measured
 from nsightlens.diagnosis.drained import ALLOCATES
+from nsightlens.diagnosis.exchanges import SlowLink
 from nsightlens.diagnosis.idle import Leaf, alike
 from nsightlens.diagnosis.issuers import issuer
 from nsightlens.diagnosis.os_calls import MESSAGES, PROGRAMS, READS, SLEEPS, THREADS, by_sort
@@ -60,6 +61,8 @@ class Finding:
     """Those that are late, ascending; the subject names them."""
     units: str = "SMs"
     """What the GPU's maker calls what sms counts."""
+    link: SlowLink | None = None
+    """Where large messages use less than half of their link."""
 
 
 def findings(verdict: Verdict) -> list[Finding]:
@@ -132,7 +135,7 @@ def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
         yield Finding("other end", str(whom), ns, "stages" if whom.kind == "stage" else "late")
         rest -= ns
     if rest > 0 and pieces:
-        yield Finding(COMMUNICATION, pieces[0].name, rest, "overlap")
+        yield Finding(COMMUNICATION, pieces[0].name, rest, "link" if verdict.slow_link else "overlap", link=verdict.slow_link)
 
 
 def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:

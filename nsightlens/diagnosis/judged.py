@@ -9,13 +9,15 @@ from typing import Any
 from nsightlens.diagnosis import conditions
 from nsightlens.diagnosis.conditions import Condition, Linked
 from nsightlens.diagnosis.counters import Counters, counters
-from nsightlens.diagnosis.exchanges import Exchanges
+from nsightlens.diagnosis.exchanges import Exchanges, SlowLink
 from nsightlens.diagnosis.host_only import HostOnly, host_only
 from nsightlens.diagnosis.ranks import Awaited, waiting, with_awaited
 from nsightlens.diagnosis.recorded import Ask, Row, read
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import CPU, KERNEL, NONE, NOT_RECORDED, Sums, Verdict, is_too_little, judge, sums
 
+Communicated = tuple[Exchanges | None, Awaited, SlowLink | None]
+"""Matched collectives, None without any; the waits in sends and receives; and the operation that uses its link badly."""
 _TIMELINE = ("nsys", "kineto")
 _PROFILES = "SELECT * FROM profiles ORDER BY run, tool, profile_id"
 _LOSS = """
@@ -54,10 +56,10 @@ class Judged:
     """The last line that the program wrote to its standard error, where there is nothing to judge, '' where it is unknown."""
 
 
-def judged(ask: Ask, exchanges_of: Callable[[str, str], tuple[Exchanges | None, Awaited]]) -> list[Judged]:
+def judged(ask: Ask, exchanges_of: Callable[[str, str], Communicated]) -> list[Judged]:
     """Return each run and tool, judged; of a run first the tool that disturbs least, of those with something to judge.
 
-    exchanges_of: the matched collectives of a run under a tool, None without any, and the waits in sends and receives.
+    exchanges_of: the communication of a run under a tool over its ranks.
     """
     by_run: dict[tuple[str, str], list[Row]] = {}
     for row in ask(_PROFILES, []).to_pylist():
@@ -71,7 +73,7 @@ def judged(ask: Ask, exchanges_of: Callable[[str, str], tuple[Exchanges | None, 
 
 
 def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
-            exchanges_of: Callable[[str, str], tuple[Exchanges | None, Awaited]]) -> Judged:
+            exchanges_of: Callable[[str, str], Communicated]) -> Judged:
     found: list[Tree] = []
     hosts: list[HostOnly] = []
     failed: list[Condition] = []
@@ -94,9 +96,9 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         return replace(without, loss=loss, error=_first(ask, _ERROR, profiles, "line"))
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
     failed += conditions.missing_ranks({rank for tree in found for rank in tree.ranks}, _world(ask, profiles))
-    exchanges = None
+    exchanges, slow_link = None, None
     if len({tree.rank for tree in found} - {None}) > 1:
-        exchanges, awaited = exchanges_of(run, tool)
+        exchanges, awaited, slow_link = exchanges_of(run, tool)
         found = [with_awaited(tree, awaited) for tree in found]
     whole = sums(found)
     if is_too_little(whole):
@@ -106,7 +108,7 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         return Judged(run, tool, NONE, [], whole, conditions=[*cut, *failed])
     if conditions.hides_much(failed):
         return Judged(run, tool, NOT_RECORDED, found, whole, conditions=failed)
-    verdict = judge(whole, waiting(found, exchanges))
+    verdict = replace(judge(whole, waiting(found, exchanges)), slow_link=slow_link)
     return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
 
 

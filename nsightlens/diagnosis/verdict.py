@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.drained import Owed
+from nsightlens.diagnosis.exchanges import SlowLink
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.ranks import Waiting
 from nsightlens.diagnosis.sampled import together
@@ -62,6 +63,7 @@ class Verdict:
     beside: tuple[Part, ...]
     sums: Sums
     waiting: Waiting | None
+    slow_link: SlowLink | None = None
 
     @property
     def cause(self) -> str:

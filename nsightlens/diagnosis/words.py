@@ -29,7 +29,7 @@ from nsightlens.diagnosis.verdict import (
 )
 from nsightlens.diagnosis.working import Piece
 from nsightlens.terminal.command import Command
-from nsightlens.views.figures import counted, duration, number, share, spans
+from nsightlens.views.figures import counted, duration, number, rate, share, spans
 from nsightlens.views.node_names import NODE_NAMES
 
 _WORTH_PCT = 5
@@ -41,6 +41,7 @@ _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on t
 ACTIONS = {
     "stages": "balance the stages, or use more micro-batches, so that fewer of them wait",
     "late": "find what their hosts do later than the others",
+    "link": "see how its GPUs are connected and what NCCL chose (NCCL_DEBUG=INFO)",
     "overlap": "start it earlier or in larger buckets, so that computing hides it",
     "workers": "give it workers (num_workers above 0)",
     "prefetch": "give it more workers, or prefetch more batches",
@@ -110,18 +111,15 @@ SUBJECTS = {
     "ranges": "Idle while the host is in {0}", "operators": "Idle while the host is in {0}",
     "MPI": "Idle while the host is in {0}", "between kernels": "Idle between kernels launched in time",
     "sampled code": "Idle while the host is in {0}, by CPU samples",
-    "launching": "Kernels issued one by one",
-    "clock": "Kernels that take longer at the end of the window",
-    "another GPU": "Idle while another GPU works",
-    "no launches": "Idle for unknown reasons",
+    "launching": "Kernels issued one by one", "clock": "Kernels that take longer at the end of the window",
+    "another GPU": "Idle while another GPU works", "no launches": "Idle for unknown reasons",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
     "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
     "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
     "SM": "Some pipe of the SM limits {0}",
     "tensor cores": "Idle tensor cores in {0}", "ncu rule": "ncu's rule {0}",
-    "page faults": "Page faults in {0}",
-    "not measured": "Unknown limit of {0}",
+    "page faults": "Page faults in {0}", "not measured": "Unknown limit of {0}",
 }
 """What a finding is about, by its cause; others are named by their subject."""
 
@@ -162,7 +160,9 @@ def action(found: Finding) -> str:
     if found.action == "late" and len(found.ranks) < 2:
         return "find what its host does later than the others"
     few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
-    return f"{few}{ACTIONS[found.action]}"
+    link = found.link
+    slow = f"large messages ({link.operation}) reach {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: " if link else ""
+    return f"{few}{slow}{ACTIONS[found.action]}"
 
 
 def sentence(verdict: Verdict) -> str:

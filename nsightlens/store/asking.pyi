@@ -210,7 +210,11 @@ class Asking:
         calls that may overlap; *_union_ns are the unions that the plugin shows. Bandwidth uses transfer_ns where
         known, else latency, over the calls of known bytes; bus bandwidth has the factors of nccl-tests: 2 (n - 1) / n
         for allreduce, (n - 1) / n for reducescatter, alltoall, scatter and (on n times the payload) allgather and
-        gather, else 1.
+        gather, else 1. Large calls are those that the link between the GPUs, at its peak, needs 250 microseconds or
+        more for: ten times what a ring of eight takes to start, so that the link, not latency, decides how long they
+        take. Their bus bandwidth stands beside that peak (a datasheet's, per direction, in gpu_peaks). The link is
+        known where all ranks of the group were recorded on one host, on GPUs of their own, in numbers that use all of
+        its lanes; between hosts it is a network that nothing recorded.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -232,6 +236,11 @@ class Asking:
             transfer_union_ns: Union of it.
             algorithm_bytes_per_s: Payload per second.
             bus_bytes_per_s: Bus bandwidth; NULL where the size of the group is unknown.
+            large_calls: Large calls of known transfer time; NULL where the link is unknown.
+            large_transfer_ns: Their transfer times, summed.
+            large_bus_bytes_per_s: Their bus bandwidth.
+            link_bytes_per_s: Peak of the link, per direction; NULL where unknown.
+            link_pct: large_bus_bytes_per_s in % of it, to one decimal.
         """
 
     @overload
@@ -1988,6 +1997,10 @@ class Asking:
             total_ns: Sum of their durations, as written.
             active_ns: Time in which at least one with known bytes ran, by its finer duration (memory_ops).
             bandwidth_bytes_per_s: Bytes over active_ns; NULL where none has bytes and a duration.
+            link_bytes_per_s: Of copies between host and device: what PCIe carries in each direction, over all 16
+                lanes and in the GPU's own generation (gpu_peaks); NULL for others, and where the GPU or how its host
+                reaches it is unknown.
+            link_pct: bandwidth_bytes_per_s in % of it, to one decimal.
             peak_bytes_per_s: Highest sum of the bandwidths of what ran at once.
             points: Changes of that sum, those to 0 left out.
             point_mean: Mean over them, in bytes per second.

@@ -114,3 +114,32 @@ def test_a_late_rank_has_what_the_others_wait_and_what_the_job_would_win(tmp_pat
 
 def test_a_run_without_a_timeline_has_no_row() -> None:
     assert rows(tables() | {"kernels": [], "memory_ops": []}) == []
+
+
+def _exchanged(host: str | None, reduced_ms: int) -> list[dict[str, Any]]:
+    """Return the findings of four ranks on H100s: 90 ms each, and then an allreduce of 2 GB."""
+    together: dict[str, list[dict[str, Any]]] = {"devices": []}
+    for rank in range(4):
+        capture = tables(rank=rank)
+        for name in ("memory_ops", "overheads"):
+            capture[name] = []
+        last = capture["kernels"][-1]
+        capture["kernels"].append(last | _times(90, reduced_ms) | {
+            "kernel_id": 7, "launch_id": 7, "name": "ncclDevKernel_AllReduce_Sum", "short_name": "ncclDevKernel_AllReduce_Sum",
+            "kernel_key": "ncclDevKernel_AllReduce_Sum", "family": "collective", "collective": "allreduce", "host": host,
+            "message_bytes": 2 * 10**9, "group_size": 4, "group_name": "0xa", "group_seq": 1})
+        capture["api_calls"].append(capture["api_calls"][0] | {"launch_id": 7} | _times(88, 1))
+        together["devices"].append({"device_id": f"g{rank}", "name": "NVIDIA H100 80GB HBM3"})
+        for name, those in capture.items():
+            together.setdefault(name, []).extend(those)
+    return list(analyse(asking(catalog(**together))).to_pylist())
+
+
+def test_communication_that_uses_less_than_half_of_its_link_is_said_to() -> None:
+    """2 GB over 4 ranks are 3 GB on each link, of 450 GB/s: in 20 ms a third of its peak, in 13 ms 51 %."""
+    slow, = (row for row in _exchanged("a", 20) if row["cause"] == "communication")
+    assert "150.0 GB/s of the link's 450.0 GB/s" in slow["action"]
+    assert slow["more"] == "nsightlens show collective_summary"
+    for host, reduced_ms in (("a", 13), (None, 20)):
+        found, = (row for row in _exchanged(host, reduced_ms) if row["cause"] == "communication")
+        assert "link" not in found["action"]

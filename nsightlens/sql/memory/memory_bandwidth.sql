@@ -5,10 +5,10 @@
 -- @scope profile
 -- @alias get_memory_bw_summary
 -- @needs memory_ops
--- @requires memory_bandwidth_series
+-- @requires _device_links, memory_bandwidth_series
 -- @assumes An operation moves its bytes evenly over its duration, and no other traffic is counted: kernels move data as well.
 -- @assumes The bytes are those that the tool recorded; unified-memory migrations count where nsys traced them.
--- @first rank, kind, direction, bandwidth_bytes_per_s, bytes, active_ns
+-- @first rank, kind, direction, bandwidth_bytes_per_s, link_pct, bytes, active_ns
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.
@@ -22,6 +22,9 @@
 -- @column total_ns               Sum of their durations, as written.
 -- @column active_ns              Time in which at least one with known bytes ran, by its finer duration (memory_ops).
 -- @column bandwidth_bytes_per_s  Bytes over active_ns; NULL where none has bytes and a duration.
+-- @column link_bytes_per_s       Of copies between host and device: what PCIe carries in each direction, over all 16 lanes and in the GPU's own
+--     generation (gpu_peaks); NULL for others, and where the GPU or how its host reaches it is unknown.
+-- @column link_pct               bandwidth_bytes_per_s in % of it, to one decimal.
 -- @column peak_bytes_per_s       Highest sum of the bandwidths of what ran at once.
 -- @column points                 Changes of that sum, those to 0 left out.
 -- @column point_mean             Mean over them, in bytes per second.
@@ -53,12 +56,16 @@ WITH operations AS (
 )
 SELECT
     o.run, o.tool, p.rank, o.profile_id, o.process_id, o.device_id, o.kind, o.direction, o.operations, o.bytes, o.total_ns,
-    TRY_CAST(active_ns AS BIGINT) AS active_ns, 1e9 * moved / nullif(active_ns, 0) AS bandwidth_bytes_per_s, peak AS peak_bytes_per_s,
+    TRY_CAST(active_ns AS BIGINT) AS active_ns, 1e9 * moved / nullif(active_ns, 0) AS bandwidth_bytes_per_s,
+    CASE WHEN o.direction IN ('HtoD', 'DtoH') THEN l.pcie_bytes_per_s END AS link_bytes_per_s,
+    round(1e11 * moved / nullif(active_ns, 0) / CASE WHEN o.direction IN ('HtoD', 'DtoH') THEN l.pcie_bytes_per_s END, 1) AS link_pct,
+    peak AS peak_bytes_per_s,
     points, mean AS point_mean, stddev AS point_stddev, smallest AS point_min,
     quartiles[1] AS point_p25, quartiles[2] AS point_median, quartiles[3] AS point_p75
 FROM operations AS o
 LEFT JOIN points AS s ON o.profile_id IS NOT DISTINCT FROM s.profile_id AND o.process_id IS NOT DISTINCT FROM s.process_id
     AND o.device_id IS NOT DISTINCT FROM s.device_id AND o.kind IS NOT DISTINCT FROM s.kind
     AND o.direction IS NOT DISTINCT FROM s.direction
+LEFT JOIN _device_links AS l ON l.device_id = o.device_id
 LEFT JOIN processes AS p ON o.process_id = p.process_id AND o.profile_id = p.profile_id
 ORDER BY o.run, o.tool, p.rank, o.profile_id, o.process_id, o.device_id, o.kind, o.direction;

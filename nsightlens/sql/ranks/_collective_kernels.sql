@@ -10,6 +10,7 @@
 -- @column process_id     OS process.
 -- @column window_index   Capture window of the process.
 -- @column kernel_id      The kernel.
+-- @column device_id      The physical GPU.
 -- @column stream         Stream id within the process.
 -- @column start_ns       Start, relative to the profile's origin.
 -- @column duration_ns    Duration as the tool recorded it.
@@ -28,7 +29,7 @@
 -- @column is_alone       Whether no other collective kernel of its process and window runs meanwhile.
 CREATE VIEW _collective_kernels AS
 WITH collectives AS (
-    SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, stream, start_ns, duration_ns, overrun_ns, step,
+    SELECT run, tool, rank, host, profile_id, process_id, window_index, kernel_id, device_id, stream, start_ns, duration_ns, overrun_ns, step,
         collective, short_name, coalesce(
             nullif(regexp_replace(lower(collective), '(_(base|coalesced|into_tensor|tensor|oop))+$|_', '', 'g'), ''),
             nullif(lower(regexp_extract(name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1)), ''), short_name, name) AS operation,

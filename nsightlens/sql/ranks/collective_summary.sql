@@ -4,7 +4,10 @@
 -- matched; _collective_transfers says how). Both are sums over calls that may overlap; *_union_ns are the unions that the plugin
 -- shows. Bandwidth uses transfer_ns where known, else latency, over the calls of known bytes; bus bandwidth has the factors of
 -- nccl-tests: 2 (n - 1) / n for allreduce, (n - 1) / n for reducescatter, alltoall, scatter and (on n times the payload)
--- allgather and gather, else 1.
+-- allgather and gather, else 1. Large calls are those that the link between the GPUs, at its peak, needs 250 microseconds or more
+-- for: ten times what a ring of eight takes to start, so that the link, not latency, decides how long they take. Their bus bandwidth
+-- stands beside that peak (a datasheet's, per direction, in gpu_peaks). The link is known where all ranks of the group were recorded
+-- on one host, on GPUs of their own, in numbers that use all of its lanes; between hosts it is a network that nothing recorded.
 -- @scope run
 -- @needs collectives
 -- @requires _collectives, _collective_latencies, _collective_unions
@@ -13,8 +16,11 @@
 -- @assumes Bytes are the input payload that Kineto names or, under nsys, what the call of NCCL carries (an export with its
 --     payloads,
 --     docs/formats.md; else sizes and bandwidths are NULL). No real export with payloads was seen: synthetic files test it.
+-- @assumes Of large calls, only those count that no other collective of their process overlaps, of operations that load each link
+--     alike: allreduce, allgather, reducescatter, alltoall, broadcast, reduce.
+-- @assumes Kernels that compute at the same time slow communication down, and NVLink's switches can add up, so that 100 % is passed.
 -- @assumes Where no group size was recorded, the processes whose calls match are the whole group.
--- @first rank, operation, latency_ns, transfer_ns, bus_bytes_per_s, total_bytes, calls
+-- @first rank, operation, latency_ns, transfer_ns, bus_bytes_per_s, link_pct, total_bytes, calls
 -- @column run                    Run (one workload in one configuration).
 -- @column tool                   nsys or kineto. Never add them up: they saw the same work.
 -- @column rank                   Rank of the process; NULL where unknown.
@@ -34,6 +40,11 @@
 -- @column transfer_union_ns      Union of it.
 -- @column algorithm_bytes_per_s  Payload per second.
 -- @column bus_bytes_per_s        Bus bandwidth; NULL where the size of the group is unknown.
+-- @column large_calls            Large calls of known transfer time; NULL where the link is unknown.
+-- @column large_transfer_ns      Their transfer times, summed.
+-- @column large_bus_bytes_per_s  Their bus bandwidth.
+-- @column link_bytes_per_s       Peak of the link, per direction; NULL where unknown.
+-- @column link_pct               large_bus_bytes_per_s in % of it, to one decimal.
 CREATE VIEW collective_summary AS
 WITH timed AS (
     SELECT *, end_ns - start_ns AS latency_ns, coalesce(transfer_ns, end_ns - start_ns) AS moving_ns,
@@ -44,6 +55,10 @@ WITH timed AS (
         WHEN operation IN ('allgather', 'reducescatter', 'alltoall', 'alltoallv', 'gather', 'scatter') THEN (ranks - 1.0) / nullif(ranks, 0)
         ELSE 1.0 END AS factor
     FROM timed
+), sized AS (
+    SELECT *, transfer_ns > 0 AND is_alone AND moved * factor >= 250e-6 * link_bytes_per_s
+        AND operation IN ('allreduce', 'allgather', 'reducescatter', 'alltoall', 'broadcast', 'reduce') AS is_large
+    FROM factored
 )
 SELECT f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation, count(*) AS calls,
     TRY_CAST(sum(message_bytes) AS BIGINT) AS total_bytes, round(avg(message_bytes), 1) AS avg_bytes,
@@ -54,8 +69,13 @@ SELECT f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation, count(*) 
     CASE WHEN count(f.transfer_ns) > 0 THEN TRY_CAST(coalesce(sum(f.transfer_ns) FILTER (f.is_alone), 0)
         + coalesce(any_value(u.transfer_ns), 0) AS BIGINT) END AS transfer_union_ns,
     round(1e9 * sum(moved) / nullif(sum(moving_ns) FILTER (moved IS NOT NULL), 0), 0) AS algorithm_bytes_per_s,
-    round(1e9 * fsum(moved * factor) / nullif(sum(moving_ns) FILTER (moved * factor IS NOT NULL), 0), 0) AS bus_bytes_per_s
-FROM factored AS f
+    round(1e9 * fsum(moved * factor) / nullif(sum(moving_ns) FILTER (moved * factor IS NOT NULL), 0), 0) AS bus_bytes_per_s,
+    CASE WHEN count(link_bytes_per_s) > 0 THEN count_if(is_large) END AS large_calls,
+    TRY_CAST(sum(f.transfer_ns) FILTER (is_large) AS BIGINT) AS large_transfer_ns,
+    round(1e9 * fsum(moved * factor) FILTER (is_large) / sum(f.transfer_ns) FILTER (is_large), 0) AS large_bus_bytes_per_s,
+    min(link_bytes_per_s) AS link_bytes_per_s,
+    round(1e11 * fsum(moved * factor / link_bytes_per_s) FILTER (is_large) / sum(f.transfer_ns) FILTER (is_large), 1) AS link_pct
+FROM sized AS f
 LEFT JOIN _collective_latencies AS l ON l.profile_id = f.profile_id AND l.process_id IS NOT DISTINCT FROM f.process_id
     AND l.operation = f.operation
 LEFT JOIN _collective_unions AS u ON u.profile_id = f.profile_id AND u.process_id IS NOT DISTINCT FROM f.process_id

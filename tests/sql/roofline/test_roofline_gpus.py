@@ -99,3 +99,18 @@ def _rates(row: dict[str, str]) -> list[tuple[str, float, str]]:
 def test_every_peak_but_memory_is_held_by_the_arithmetic(row: dict[str, str]) -> None:
     peaks = {name for name, text in row.items() if name.endswith("_flop_per_s") and text}
     assert peaks <= {path for path, _, _ in _rates(row)} | {"fp32_flop_per_s", "fp16_tensor_flop_per_s"}
+
+
+_LINKS = {"A100 SXM4": 12 * 25, "H100 SXM5": 18 * 25, "H200 SXM": 18 * 25, "B200": 18 * 50, "MI300X": 7 * 64, "MI325X": 7 * 64}
+"""GB/s per direction: links of a GPU times the rate of one. Where a bridge or the host's wiring decides, a datasheet does not know."""
+_PCIE = {10**6 * round(16 * rate / 8 * 128 / 130 * 1000) for rate in (8, 16, 32)}
+"""16 lanes of 8, 16 and 32 GT/s, of which 128 of 130 bits are data."""
+
+
+@pytest.mark.parametrize("row", _gpus(), ids=lambda row: row["name"])
+def test_links_are_lanes_times_their_rate_or_those_of_pcie(row: dict[str, str]) -> None:
+    link, pcie = (int(row[name] or 0) for name in ("link_bytes_per_s", "pcie_bytes_per_s"))
+    assert pcie in _PCIE | {0}
+    known = next((gb for name, gb in _LINKS.items() if row["name"].startswith(name)), None)
+    assert link in ((10**9 * known,) if known else (0, pcie))
+    assert bool(link) == bool(row["link_ranks"])
