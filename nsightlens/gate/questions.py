@@ -113,7 +113,7 @@ def _judged(question: Question, found: Contrast, means: _Means, alpha: float, di
 
 def _verdict(found: Contrast, limit: float, alpha: float, divided: float) -> tuple[str, str]:
     """Return the verdict, and why it is none. alpha: the level of *ok*; divided: that of *slower*."""
-    if found.error is None:
+    if not found.errors:
         if found.freedom and found.difference <= 0:
             return OK, ""
         return UNDECIDED, UNVARIED if found.freedom else ALONE
