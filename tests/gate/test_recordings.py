@@ -22,7 +22,8 @@ def check(base: list[Path], candidate: list[Path]) -> Check:
 
 def traced(folder: Path, *sides: list[str]) -> list[list[Recording]]:
     """Return the recordings of each side, of runs below a folder, which are read once."""
-    with nl.ingest([folder / run for run in {run: None for side in sides for run in side}], store=folder / "store", jobs=1) as store:
+    runs = dict.fromkeys(run for side in sides for run in side)
+    with nl.ingest([folder / run for run in runs], store=folder / "store", jobs=1) as store:
         return [recordings.traced([Place(store, run, run) for run in side], "kineto", per_step=True) for side in sides]
 
 
