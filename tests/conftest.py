@@ -22,7 +22,7 @@ SLOW = Path(__file__).with_name("slow.txt")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the session a cache that is no user's and no other session's.
+    """Give the session a cache that is no user's and no other session's, and one processor: workers are asked for by jobs=2.
 
     Let no property depend on how fast the machine is; a fixture may serve all examples of one. Signals do what they do in a
     terminal, also where the tests run in the background or under nohup.
@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
         folder, patch = tempfile.TemporaryDirectory(prefix="nsightlens-tests-", ignore_cleanup_errors=True), pytest.MonkeyPatch()
         patch.setenv("XDG_CACHE_HOME", folder.name)
         patch.setenv(OWN_CACHE, "1")
+        patch.setenv("SLURM_CPUS_PER_TASK", "1")
         config.add_cleanup(folder.cleanup)
         config.add_cleanup(patch.undo)
     if config.pluginmanager.hasplugin("hypothesispytest"):  # the workloads have a venv without it

@@ -85,7 +85,7 @@ def test_the_last_line_names_what_can_be_asked_next(tmp_path: Path) -> None:
         "plot step_breakdown",
     )
     for path, has in ((counters, False), (timeline, True)):
-        run("ingest", path, "--store", tmp_path / "store")
+        run("ingest", path, "--store", tmp_path / "store", "--no-answers")
         of_store = run("summary", "--store", tmp_path / "store").stderr
         for command in of_timelines:
             assert (command in of_store) == has

@@ -58,8 +58,13 @@ def test_one_recording_of_each_is_undecided_and_says_the_difference_first(made: 
     done = run("check", *captures, "-f", "markdown")
     first = done.stdout.splitlines()[0]
     assert done.returncode == 4 and first.startswith("**Undecided: A step takes ") and BATCH_NORM in first.replace("\\", "")
-    assert run("check", *captures, "--on-undecided", "pass").returncode == 0
-    assert run("check", *captures, "--on-undecided", "fail").returncode == 3
+
+
+@pytest.mark.parametrize(("choice", "code"), [("pass", 0), ("fail", 3)])
+def test_what_undecided_means_can_be_said(made: Path, choice: str, code: int) -> None:
+    asked = ["--base", "other", "--candidate", "other", "--force", "--on-undecided", choice]
+    done = run("check", *asked, "--store", made / "store")
+    assert done.returncode == code and done.stdout.startswith("Undecided: ")
 
 
 def test_what_changed_beyond_chance_is_that_kernel_alone(store: nl.Store) -> None:

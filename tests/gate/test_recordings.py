@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+import nsightlens as nl
+from nsightlens.gate import recordings
 from nsightlens.gate.check import Asked, Check
 from nsightlens.gate.places import checked, read_quietly
+from nsightlens.gate.recordings import Recording
+from nsightlens.store.comparison import Place
 from tests.gate.made import stepped, timed
 
 
@@ -15,10 +20,17 @@ def check(base: list[Path], candidate: list[Path]) -> Check:
     return checked([str(path) for path in base], [str(path) for path in candidate], None, None, Asked(), read_quietly)
 
 
+def traced(folder: Path, *sides: list[str]) -> list[list[Recording]]:
+    """Return the recordings of each side, of runs below a folder, which are read once."""
+    runs = dict.fromkeys(run for side in sides for run in side)
+    with nl.ingest([folder / run for run in runs], store=folder / "store", jobs=1) as store:
+        return [recordings.traced([Place(store, run, run) for run in side], "kineto", per_step=True) for side in sides]
+
+
 def test_the_first_step_and_slow_ones_behind_it_are_warm_up(tmp_path: Path) -> None:
-    trace = stepped(tmp_path / "a.json", [900, 500, *[100.0] * 20, 300])
-    found = check([trace], [stepped(tmp_path / "b.json", [100.0] * 12)])
-    ((one,), (other,)) = found.sides
+    stepped(tmp_path / "a" / "0.json", [900, 500, *[100.0] * 20, 300])
+    stepped(tmp_path / "b" / "0.json", [100.0] * 12)
+    (one,), (other,) = traced(tmp_path, ["a"], ["b"])
     assert (one.steps, one.dropped, one.trimmed_ns) == (21, 2, 100_000)
     assert one.mean_ns == pytest.approx(100_000 + 200_000 / 21) and one.slow_pct == pytest.approx(100 * 100 / 2300)
     assert (other.steps, other.dropped, other.slow_pct) == (11, 1, 0)
@@ -39,17 +51,17 @@ def test_cycles_of_one_process_are_one_recording(tmp_path: Path) -> None:
         assert any("cycles of one process" in line for line in found.sentences)
 
 
-@pytest.mark.parametrize("again", [{"first": 5}, {"first": 16, "pid": 78}, {"first": 16, "host": "elsewhere"}])
-def test_starts_of_a_program_are_recordings_of_their_own(tmp_path: Path, again: dict[str, int]) -> None:
+def test_starts_of_a_program_are_recordings_of_their_own_and_a_file_counts_once(tmp_path: Path) -> None:
     """Containers give each start the same pid: starts record the same steps."""
-    one = stepped(tmp_path / "1.json", [100.0] * 6, first=5, host="here")
-    two = stepped(tmp_path / "2.json", [101.0] * 6, at=10**7, **{"host": "here", **again})  # type: ignore[arg-type]
-    assert [len(side) for side in check([one, two], [one]).sides] == [2, 1]
-
-
-def test_a_file_that_is_given_twice_counts_once(tmp_path: Path) -> None:
-    trace = stepped(tmp_path / "1.json", [100.0] * 6)
-    assert [len(side) for side in check([trace, trace], [trace]).sides] == [1, 1]
+    stepped(tmp_path / "one" / "0.json", [100.0] * 6, first=5, host="here")
+    stepped(tmp_path / "same steps" / "0.json", [101.0] * 6, at=10**7, first=5, host="here")
+    stepped(tmp_path / "other pid" / "0.json", [102.0] * 6, at=10**7, first=16, host="here", pid=78)
+    stepped(tmp_path / "elsewhere" / "0.json", [103.0] * 6, at=10**7, first=16, host="elsewhere")
+    stepped(tmp_path / "same process" / "0.json", [104.0] * 6, at=10**7, first=16, host="here")
+    shutil.copytree(tmp_path / "one", tmp_path / "again")
+    others = ["same steps", "other pid", "elsewhere", "same process", "again"]
+    found = traced(tmp_path, *(["one", other] for other in others))
+    assert [len(side) for side in found] == [2, 2, 2, 1, 1]
 
 
 def test_the_workloads_own_steps_come_first_and_warm_up_is_not_among_them(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ _OF_THIS_MACHINE = ("path", "reason", "message", "modified_ns")
 
 
 def _start(runs: list[Path], store: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "nsightlens", "ingest", *map(str, runs), "--store", str(store), "--quiet"]
+    command = [sys.executable, "-m", "nsightlens", "ingest", *map(str, runs), "--store", str(store), "--quiet", "--jobs", "2"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
 
 

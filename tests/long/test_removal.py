@@ -1,12 +1,18 @@
-"""A feature is the files that bear its name: without them, their lines in tuples and what requires them, the suite is green."""
+"""A feature is the files that bear its name: without them, their lines in tuples and what requires them, the suite is green.
+
+Of the suite those tests run that can see the difference: they name the feature or what requires it, or they ask a module that
+lists features for its list. The slow ones of the latter are left to the suite itself.
+"""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -25,6 +31,13 @@ TUPLES = (
     "tests/terminal/test_output.py",
 )
 """Files that name a feature in a line of its own: of a tuple, of an example, of the demo."""
+
+
+BLIND = (*ROOMS[:ROOMS.index("views")], "recording", "wrappers", "launchers", "fuzz", "browser", "workloads", "mutants", "long")
+"""Folders of tests of rooms that can import no view, of the capture scripts, and of what is run apart."""
+LISTING = {name.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".") for name in TUPLES
+           if name.startswith("nsightlens/") and name.endswith(".py")} | {"nsightlens.views.registry", "nsightlens.views.folder"}
+"""Modules that list features."""
 
 
 @pytest.fixture
@@ -68,6 +81,42 @@ def without(stem: str, page: str) -> str:
     return "".join(line for line in page.splitlines(keepends=True) if not of_it.search(line))
 
 
+def imported(path: Path) -> set[str]:
+    """Return the names that a file imports, with their modules."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def with_helpers(path: Path) -> set[Path]:
+    """Return a file of tests with those of ours that it imports, directly or not, but for what all have (conftest.py)."""
+    found, left = set(), {path}
+    while left:
+        found |= left
+        named = {ROOT / f"{name.replace('.', '/')}.py" for one in left for name in imported(one) if name.startswith("tests.")}
+        left = {one for one in named if one.is_file() and one.name != "conftest.py"} - found
+    return found
+
+
+def seeing(copy: Path, words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the files of quick and slow tests in the copy that name one of these words, and those that only ask for a list."""
+    names = re.compile(rf"\b(?:\w*_)?(?:{'|'.join(words)})(?:_\w*)?\b")
+    naming, listing = [], []
+    for place in sorted(path.relative_to(copy) for path in copy.glob("tests/**/test_*.py")):
+        if place.parts[1] in BLIND:
+            continue
+        files = with_helpers(ROOT / place)
+        if any(names.search(file.read_text(encoding="utf-8")) for file in files):
+            naming.append(str(place))
+        elif any(imported(file) & LISTING for file in files):
+            listing.append(str(place))
+    return naming, listing
+
+
 def run(copy: Path, *command: str) -> str:
     """Return what a command prints in the copy, whose package is the one that is imported."""
     environment = {**os.environ, "PYTHONPATH": str(copy)}
@@ -86,9 +135,9 @@ def test_the_suite_is_green_without(stem: str, copy: Path) -> None:
     for page, maker in (("docs/views.md", "registry"), ("nsightlens/store/asking.pyi", "stubs")):
         (copy / page).write_text(run(copy, sys.executable, "-m", f"nsightlens.views.{maker}"))
     run(copy, sys.executable, "-m", "ruff", "check", ".")
-    # rooms that can import no view, and those of the capture scripts: what they test is the same with and without
-    blind = (*ROOMS[:ROOMS.index("views")], "recording", "wrappers", "launchers", "fuzz")
-    run(copy, sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "-m", "not captures and not long",
-        *(f"--ignore=tests/{room}" for room in blind))
+    naming, listing = seeing(copy, (stem, *requiring(stem)))
+    for files, which in ((naming, "not captures and not long"), (listing, "not captures and not long and not slow")):
+        assert len(files) > 20
+        run(copy, sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "-m", which, *files)
     printed = run(copy, "make", "demo", "--old-file=.venv/.core", f"BIN={Path(sys.executable).parent}")
     assert "kernels" in printed and not list((copy / "demo-output").glob("*.png"))
