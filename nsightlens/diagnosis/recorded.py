@@ -100,7 +100,8 @@ class Faults:
 
 def no_faults() -> Faults:
     """Return that none were recorded."""
-    return Faults(*(np.zeros(0, np.int64) for _ in range(3)))
+    none = np.zeros(0, np.int64)
+    return Faults(none, none, none)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,4 +162,4 @@ def test_gpus_that_get_too_little_of_the_work_do_not_take_turns(second_us: int, 
     every = trees(recorded(pieces), np.zeros(0, np.int64))
     verdict = judge(sums(every), None)
     assert {each.action for each in findings(verdict) if each.cause == "another GPU"} == {action}
-    assert ("to " in sentence(verdict).partition(" each)")[0].rpartition("(")[2] and " each)" in sentence(verdict)) == (action == "uneven")
+    assert (" % each)" in sentence(verdict)) == (action == "uneven")

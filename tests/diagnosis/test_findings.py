@@ -181,8 +181,8 @@ def test_pages_that_migrate_tell_of_faults_where_these_were_not_recorded(tmp_pat
 
 def test_launches_that_failed_are_said_to_have(tmp_path: Path) -> None:
     """Nor is it said that the program launched nothing."""
-    tables = base(CUPTI_ACTIVITY_KIND_KERNEL=[kernel(1000, 1500)],
-                  CUPTI_ACTIVITY_KIND_RUNTIME=[call(at, at + 9, correlationId=at, returnValue=209) for at in range(100, 1000, 100)])
+    tables = base(
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(at, at + 9, correlationId=at, returnValue=209) for at in range(100, 1000, 100)])
     del tables["CUPTI_ACTIVITY_KIND_KERNEL"]
     with nl.ingest(write(tmp_path / "a.sqlite", tables), store=tmp_path / "store", jobs=1) as store:
         row = store.view("verdict").to_pylist()[0]
