@@ -50,7 +50,7 @@ def _not_timeline(judged_cause: str, host: HostOnly | None, sums: Sums | None, l
         return f"Nothing to judge: {counted(works, 'GPU operation')} of {duration(gpu)} in all. Record more of the job."
     if host is None or not host.of_ns or judged_cause == NONE:
         if loss:
-            return f"Nothing to judge: {loss[:1].lower()}{loss[1:]}"
+            return f"Nothing to judge: {loss[:1].lower()}{loss[1:].rstrip('.')}."
         calls = f"{counted(host.calls, 'API call')} and no kernel launched" if host and host.calls else "no GPU work was recorded"
         return f"Nothing to judge: {calls}. Record while the program uses the GPU."
     if host.launches:

@@ -10,6 +10,7 @@ from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS
 from nsightlens.diagnosis.findings import OF_CALLS, Finding, findings, of_counters
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.recorded import FAULTS, MIGRATIONS
 from nsightlens.diagnosis.timeline import OF_LAUNCHES
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Verdict, sums
@@ -21,7 +22,7 @@ _SURE = ("low", "medium", "high")
 _LESS_SURE = {"host code": 2, "no launches": 2, "sampled code": 1, COMPUTING: 2, COMMUNICATION: 1, "FP32": 1, "low fill": 1,
               "pause": 1, "clock": 1}
 """By how much a cause is less sure than a time that was seen: what it comes from, or what it can give back, is inferred."""
-_OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill", "page faults", "clock")
+_OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill", FAULTS, MIGRATIONS, "clock")
 """Causes that are work of the GPU; of the others, a profiler that slows the host is a part."""
 _DOUBTS = (BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED)
 """Conditions after whose failure the causes of idle time are less sure."""
@@ -55,8 +56,9 @@ _COMMANDS = {
     COMMUNICATION: Command("show", ("comm_compute_overlap",)), COPIES: Command("show", ("memory_op_summary",)),
     "data loader": Command("show", ("step_breakdown",)), "API calls": Command("show", ("cuda_api_summary",)),
     "launching": Command("show", ("launch_statistics",)), "FP32": Command("show", ("kernel_view",)),
-    "clock": Command("show", ("device_sample_summary",)), "page faults": Command("show", ("kernel_page_faults",)),
-    "low fill": Command("show", ("kernel_by_config",)), "ranges": Command("show", ("idle_by_range",)),
+    "clock": Command("show", ("device_sample_summary",)), FAULTS: Command("show", ("kernel_page_faults",)),
+    MIGRATIONS: Command("show", ("migration_summary",)), "low fill": Command("show", ("kernel_by_config",)),
+    "ranges": Command("show", ("idle_by_range",)),
     "MPI": Command("show", ("mpi_call_summary",)), "sampled code": Command("show", ("cpu_sample_summary",)),
     "OS calls": Command("show", ("os_call_summary",)), START_UP: Command("show", ("time_tree",)),
 }

@@ -163,7 +163,8 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
             subject = ", ".join(call for call, _ in calls[:_TWO])
             yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"), os_calls=sort)
     elif leaf.cause == "another GPU":
-        yield Finding(leaf.cause, "", leaf.ns, "turns")
+        least, most = spread_of(verdict.sums, COMPUTING)
+        yield Finding(leaf.cause, "", leaf.ns, "uneven" if most > _TWO * least else "turns")
     elif leaf.cause == "no launches":
         pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
         yield Finding(leaf.cause, "", leaf.ns, "record host" if pytorch else "record calls")
@@ -259,6 +260,12 @@ def plain_ns(sums: Sums) -> int:
     return sum(piece.ns for tree in sums.trees if tree.tensor_cores for piece in tree.computing if piece.plain)
 
 
+def spread_of(sums: Sums, branch: str) -> tuple[float, float]:
+    """Return the least and the largest share of a branch in the windows of trees, in percent."""
+    shares = [100 * tree.lengths[branch] / tree.window.length for tree in sums.trees]
+    return min(shares), max(shares)
+
+
 def units_of(sums: Sums) -> str:
     """Return what the maker of the GPUs calls what runs their blocks."""
     return "CUs" if all(tree.vendor == "rocm" for tree in sums.trees) else "SMs"
@@ -294,7 +301,8 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
     faulting = [piece for tree in sums.trees for piece in tree.faulting]
     if faulting:
         top, others = max(faulting, key=lambda piece: piece.ns), len({piece.key for piece in faulting}) - 1
-        yield Finding("page faults", top.name, sum(piece.ns for piece in faulting), "migrate", others=others)
+        what = next(tree.faults for tree in sums.trees if tree.faulting)
+        yield Finding(what, top.name, sum(piece.ns for piece in faulting), "migrate", others=others)
     for piece in sums.pieces[COMPUTING][:1]:
         is_large = 100 * piece.ns >= _LARGE_PCT * sums.branches[COMPUTING]
         is_small = all(0 < 2 * piece.blocks < (tree.sms or 0) for tree in sums.trees)

@@ -21,8 +21,8 @@ Communicated = tuple[Exchanges | None, Awaited, SlowLink | None]
 _TIMELINE = ("nsys", "kineto")
 _PROFILES = "SELECT * FROM profiles ORDER BY run, tool, profile_id"
 _LOSS = """
-SELECT message FROM diagnostics WHERE list_contains($1, profile_id) AND severity = 'warning'
-ORDER BY count DESC NULLS LAST, code, message LIMIT 1
+SELECT message FROM diagnostics WHERE list_contains($1, profile_id) AND severity = 'warning' AND ($2 OR code = 'launches_failed')
+ORDER BY code = 'launches_failed' DESC, count DESC NULLS LAST, code, message LIMIT 1
 """
 _OF_SEVERAL = """
 SELECT count(*) AS results, sum(duration_ns)::BIGINT AS ns FROM kernels WHERE run = $1 AND tool = 'ncu' AND replay_mode = 'range'
@@ -49,7 +49,7 @@ class Judged:
     projected: bool = False
     """Whether ranges were recorded with the times of their GPU work, and neither that work nor its launches."""
     loss: str = ""
-    """What the reader says of a file in which it found neither the GPU nor the host at work, '' if nothing."""
+    """What the reader says where there is no GPU work: of failed launches, or of a file that shows no host either; else ''."""
     ranges: tuple[int, int | None] = (0, None)
     """Results of ncu for several launches at once, and their ns."""
     error: str = ""
@@ -92,7 +92,7 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
         if projected:
             return Judged(run, tool, NONE, [], conditions=failed, projected=True)
         without = _without_gpu(run, tool, hosts, failed)
-        loss = "" if without.host and without.host.of_ns else _first(ask, _LOSS, profiles, "message")
+        loss = _first(ask, _LOSS, profiles, "message", not (without.host and without.host.of_ns))
         return replace(without, loss=loss, error=_first(ask, _ERROR, profiles, "line"))
     found.sort(key=lambda tree: (tree.rank is None, tree.rank or 0, tree.profile_id, tree.window_index, tree.device_id))
     failed += conditions.missing_ranks({rank for tree in found for rank in tree.ranks}, _world(ask, profiles))
@@ -112,9 +112,9 @@ def _judged(ask: Ask, run: str, tool: str, profiles: Sequence[Row],
     return Judged(run, tool, verdict.cause, found, whole, verdict, conditions=failed)
 
 
-def _first(ask: Ask, query: str, profiles: Sequence[Row], column: str) -> str:
+def _first(ask: Ask, query: str, profiles: Sequence[Row], column: str, *given: object) -> str:
     """Return the text that a query finds for profiles, '' where it finds none."""
-    rows = ask(query, [[profile["profile_id"] for profile in profiles]]).to_pylist()
+    rows = ask(query, [[profile["profile_id"] for profile in profiles], *given]).to_pylist()
     return str(rows[0][column]) if rows else ""
 
 

@@ -78,19 +78,30 @@ SELECT device_id, start_ns, duration_ns FROM page_faults
 WHERE profile_id = $1 AND kind = 'gpu' AND start_ns IS NOT NULL AND duration_ns > 0
 """
 
+_MIGRATIONS = """
+SELECT device_id, start_ns, duration_ns FROM memory_ops
+WHERE profile_id = $1 AND migration_cause IN ('page_fault', 'speculative_prefetch') AND direction = 'HtoD'
+    AND start_ns IS NOT NULL AND duration_ns > 0
+"""
+"""What the driver copies to a GPU because its kernels met page faults: all that is known of them if they were not recorded."""
+FAULTS, MIGRATIONS = "page faults", "page migration"
+
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Times in which a GPU handled page faults of managed memory; device: a code of `Recorded.texts`."""
+    """Times in which a GPU handled page faults of managed memory; device: a code of `Recorded.texts`; what: FAULTS, or MIGRATIONS
+    where only the copies were recorded."""
 
     start: Int
     end: Int
     device: Int
+    what: str = FAULTS
 
 
 def no_faults() -> Faults:
     """Return that none were recorded."""
-    return Faults(*(np.zeros(0, np.int64) for _ in Faults.__slots__))
+    none = np.zeros(0, np.int64)
+    return Faults(none, none, none)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +263,11 @@ def _samples(ask: Ask, which: list[Any], texts: _Texts) -> Samples:
 
 
 def _faults(ask: Ask, which: list[Any], texts: _Texts) -> Faults:
-    table = ask(_FAULTS, which)
+    what, table = FAULTS, ask(_FAULTS, which)
+    if not table.num_rows:
+        what, table = MIGRATIONS, ask(_MIGRATIONS, which)
     start, duration = _columns(table, "start_ns", "duration_ns")
-    return Faults(start, start + duration, texts.of(table["device_id"]))
+    return Faults(start, start + duration, texts.of(table["device_id"]), what)
 
 
 def _columns(table: pa.Table, *names: str) -> list[Int]:

@@ -72,6 +72,8 @@ class Tree:
     """The kernel that fills less than half of the SMs for longest: its name, ns and largest grid."""
     faulting: list[Piece]
     """Kernels that met page faults of managed memory: their time in which the GPU handled some."""
+    faults: str
+    """What says so: page faults, or the migration of pages."""
     slowed_ns: int
     """By how much longer the kernels of the window's last third took, if the GPU slowed down (clock.py)."""
     origin_ns: int | None
@@ -135,7 +137,7 @@ def _tree(recorded: Recorded, work: Work, lost: Int) -> Tree:
         first.start_up, first.wind_down, tensor_cores,
         device.get("sm_count"), working.as_number(device.get("compute_capability")), _inside(work, judged, work.kind == GRAPH),
         _low_fill(recorded, work, judged, device.get("sm_count")), working.faulting(recorded, work, by, judged, parts),
-        slowed_ns(work, judged),
+        recorded.faults.what, slowed_ns(work, judged),
         profile["origin_epoch_ns"], recorded.stacks,
         (parts.communication.start, parts.communication.end), in_mpi, meetings(recorded, np.unique(work.process)), tuple(others))
 
@@ -173,7 +175,7 @@ def _low_fill(recorded: Recorded, work: Work, judged: Window, sms: int | None) -
 
 def nodes(tree: Tree) -> Iterator[Node]:
     """Yield the rows of a tree: each branch, then its leaves, which sum to it; then what lies before and after the window."""
-    faults = {(piece.process, piece.key): piece.ns for piece in tree.faulting}
+    faults = {(piece.process, piece.key): (tree.faults, piece.ns) for piece in tree.faulting}
     leaves = {"computing": tree.computing, "communication": tree.communication, "copies": tree.copies}
     for branch, ns in tree.lengths.items():
         yield Node((branch,), ns, None)
@@ -215,21 +217,24 @@ def by_process(pieces: Iterable[Piece]) -> dict[str, list[Piece]]:
     return dict(sorted(found.items(), key=lambda item: (-sum(piece.ns for piece in item[1]), item[0])))
 
 
-def _by_process(path: tuple[str, ...], pieces: list[Piece], faults: dict[tuple[str, str], int]) -> Iterator[Node]:
+def _by_process(path: tuple[str, ...], pieces: list[Piece], faults: dict[tuple[str, str], tuple[str, int]]) -> Iterator[Node]:
     for process, own in by_process(pieces).items():
         if process:
             yield Node((*path, process), sum(piece.ns for piece in own), sum(piece.count for piece in own))
         yield from _pieces((*path, process) if process else path, own, faults)
 
 
-def _pieces(path: tuple[str, ...], pieces: list[Piece], faults: dict[tuple[str, str], int]) -> Iterator[Node]:
-    """Yield the pieces, below each what part of it waits for other ranks or for page faults. faults: ns by process and key."""
+def _pieces(path: tuple[str, ...], pieces: list[Piece], faults: dict[tuple[str, str], tuple[str, int]]) -> Iterator[Node]:
+    """Yield the pieces, below each what part of it waits for other ranks or for page faults.
+
+    faults: what says so, and ns, by process and key.
+    """
     for piece in pieces[:_SHOWN]:
         if piece.ns:
             here = (*path, " ".join(filter(None, (piece.key, piece.memory))))
             yield Node(here, piece.ns, piece.count)
             parts = [*((f"waiting for {whom}", ns) for whom, ns in piece.awaited),
-                     *([("page faults", faults[piece.process, piece.key])] if (piece.process, piece.key) in faults else [])]
+                     *([faults[piece.process, piece.key]] if (piece.process, piece.key) in faults else [])]
             yield from (Node((*here, name), ns, None) for name, ns in parts)
             rest = piece.ns - sum(ns for _, ns in parts)
             if parts and rest:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nsightlens.diagnosis.capture_words import not_judged, short
+from nsightlens.diagnosis.computing_words import issued_by, kernels
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
-from nsightlens.diagnosis.findings import Finding, is_of_process, issuer_of, plain_ns, units_of
+from nsightlens.diagnosis.findings import Finding, is_of_process, spread_of
 from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judged import Judged
-from nsightlens.diagnosis.tree import Tree, by_process
+from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import (
     COMMUNICATION,
     COMPUTING,
@@ -29,12 +30,11 @@ from nsightlens.diagnosis.verdict import (
 )
 from nsightlens.diagnosis.working import Piece
 from nsightlens.terminal.command import Command
-from nsightlens.views.figures import counted, duration, number, rate, share, spans
+from nsightlens.views.figures import counted, duration, rate, share, spans
 from nsightlens.views.node_names import NODE_NAMES
 
 _WORTH_PCT = 5
-_UNEVEN_PCT = 60
-"""Share of computing from which on one of the processes that share a GPU is named."""
+_APART_POINTS = 30
 _DIRECTIONS = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "on the device", "PtoP": "between devices",
                "memset": "memset", "HtoD migration": "page migration to the device",
                "DtoH migration": "page migration to the host"}
@@ -61,6 +61,7 @@ ACTIONS = {
     "last": "find which rank comes last, and why",
     "look": "find what the host does there",
     "sample": "record CPU samples to see what the host does",
+    "uneven": "divide the work evenly among the GPUs",
     "turns": "one thread feeds them in turn: let them work at once, on parts of a batch",
     "record calls": "record API calls (--trace=cuda) to see why",
     "record host": "record the host, too (ProfilerActivity.CPU), to see why",
@@ -119,7 +120,8 @@ SUBJECTS = {
     "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
     "SM": "Some pipe of the SM limits {0}",
     "tensor cores": "Idle tensor cores in {0}", "ncu rule": "ncu's rule {0}",
-    "page faults": "Page faults in {0}", "not measured": "Unknown limit of {0}",
+    "page faults": "Page faults in {0}", "page migration": "Page migration in {0}",
+    "not measured": "Unknown limit of {0}",
 }
 """What a finding is about, by its cause; others are named by their subject."""
 
@@ -160,8 +162,9 @@ def action(found: Finding) -> str:
     if found.action == "late" and len(found.ranks) < 2:
         return "find what its host does later than the others"
     few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
-    link = found.link
-    slow = f"large messages ({link.operation}) reach {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: " if link else ""
+    slow = ""
+    if link := found.link:
+        slow = f"large messages ({link.operation}) reach {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: "
     return f"{few}{slow}{ACTIONS[found.action]}"
 
 
@@ -217,12 +220,18 @@ def _amount(verdict: Verdict, part: Part) -> str:
     pct = part.share_pct
     steps = sum(tree.window.steps for tree in verdict.sums.trees)
     several = f" in {steps} {verdict.sums.trees[0].window.called}s" if steps > 1 else _over(verdict.sums)
-    return duration(part.ns) if pct is None else f"{share(pct)} ({duration(part.ns)}{several})"
+    return duration(part.ns) if pct is None else f"{share(pct)} ({duration(part.ns)}{several}{_uneven(verdict.sums, part)})"
 
 
 def _over(sums: Sums) -> str:
     """Return that a time is a sum, where what stands before it is a mean."""
     return " over all" if len(sums.trees) > 1 else ""
+
+
+def _uneven(sums: Sums, part: Part) -> str:
+    """Return the least and the largest share of a branch, where GPUs or ranks differ so much that the mean is that of none."""
+    least, most = spread_of(sums, part.branch) if part.branch in sums.branches else (0.0, 0.0)
+    return f"; {least:.1f} to {share(most)} each" if most - least > _APART_POINTS else ""
 
 
 def _part(verdict: Verdict, part: Part, first: bool) -> str:
@@ -238,7 +247,7 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
         queued = " (launched before the capture)" if part.of_ns is None else ""
         return f"{how} was not recorded{queued}"
     if part.cause == COMPUTING:
-        return f"computing {'takes ' if first else ''}{how}{_kernels(sums, part, first)}"
+        return f"computing {'takes ' if first else ''}{how}{kernels(sums, part, first)}"
     if part.cause == COPIES:
         return f"copies {'take ' if first else ''}{how}{_copies(sums.pieces[COPIES], first)}"
     if part.cause == LATE and verdict.waiting:
@@ -279,42 +288,6 @@ def _few(leaf: Leaf) -> str:
     return f", {duration(leaf.few_ns)} in {'one gap' if leaf.few == 1 else f'{leaf.few} gaps'}"
 
 
-def _kernels(sums: Sums, part: Part, first: bool) -> str:
-    """Return what computing consists of: products without tensor cores, else the kernel that takes most."""
-    pieces = sums.pieces[COMPUTING]
-    whole = part.of_ns or sums.whole_ns
-    plain = plain_ns(sums)
-    if 4 * plain > part.ns:
-        return f", {'of it ' if not first else ''}FP32 kernels without tensor cores {share(100 * plain / whole)}"
-    graphs = sum(tree.graphs_ns for tree in sums.trees)
-    if 2 * graphs > part.ns:
-        return f", CUDA graphs recorded whole {share(100 * graphs / whole)}"
-    if not pieces:
-        return ""
-    top = pieces[0]
-    count = len([piece for piece in pieces if piece.ns])
-    if 100 * top.ns < _WORTH_PCT * part.ns or (not first and 2 * top.ns < part.ns):
-        issued = (each for piece in pieces for each in piece.issued)
-        return f" in {number(count)} kernels{_by(issued, part.ns)}" if first else ""
-    return f", {short(top.name)} {share(100 * top.ns / whole)}{_fill(sums, part.ns)}{_process(sums, part.ns) if first else ''}"
-
-
-def _process(sums: Sums, computing_ns: int) -> str:
-    """Return which process of a shared GPU computes most of the time, where one does."""
-    shared = by_process(piece for tree in sums.trees if tree.processes > 1 for piece in tree.computing)
-    name, own = next(((name, sum(piece.ns for piece in pieces)) for name, pieces in shared.items()), ("", 0))
-    return f"; {name} has {share(100 * own / computing_ns)} of it" if _UNEVEN_PCT * computing_ns < 100 * own else ""
-
-
-def _fill(sums: Sums, computing_ns: int) -> str:
-    """Return how few blocks the kernels have that hold half of computing, where they cannot fill the GPU."""
-    small = [tree.low_fill for tree in sums.trees if tree.low_fill]
-    if 2 * sum(ns for _, ns, _ in small) < computing_ns:
-        return ""
-    units = units_of(sums)
-    return f" with at most {counted(max(blocks for *_, blocks in small), 'block')} on {sums.trees[0].sms} {units}"
-
-
 def _copies(pieces: list[Piece], first: bool) -> str:
     if not pieces:
         return ""
@@ -324,12 +297,7 @@ def _copies(pieces: list[Piece], first: bool) -> str:
     memory = f", {top.memory} memory" if top.memory in ("pageable", "pinned") else ""
     second = next((piece for piece in pieces if piece.key != top.key and 3 * piece.ns > top.ns), None)
     also = f", {_DIRECTIONS.get(second.key, second.key)}" if second else ""
-    return f" ({_DIRECTIONS.get(top.key, top.key)}{also}{memory}{_by(top.issued, top.ns)})"
-
-
-def _by(issued: Iterable[tuple[str, int]], ns: int) -> str:
-    by = issuer_of(issued, ns)
-    return f", in {short(by)}" if by else ""
+    return f" ({_DIRECTIONS.get(top.key, top.key)}{also}{memory}{issued_by(top.issued, top.ns)})"
 
 
 def _collective(pieces: list[Piece]) -> str:

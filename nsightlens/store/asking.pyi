@@ -1109,9 +1109,9 @@ class Asking:
         process. As in the plugin, utilization counts kernels (also collectives) but not memory operations; busy_pct
         includes them. Estimated SM efficiency sums the blocks per SM of concurrent kernels, at most 1, over all time,
         including idle time. Occupancy is the mean over kernel time within the steps. Tensor cores have two shares: of
-        all kernel time, and of the time of kernels with a known operator, as in the plugin (whose table of names ends
-        with Ampere). Figures that the tool did not record are NULL. busy_time combines the processes of a GPU, and
-        its span is from the first to the last work.
+        all kernels, and of those with a known operator, as in the plugin (whose table of names ends with Ampere).
+        Figures that the tool did not record are NULL. busy_time combines the processes of a GPU, and its span is from
+        the first to the last work.
 
         Columns:
             run: Run (one workload in one configuration).
@@ -1129,7 +1129,7 @@ class Asking:
             utilization_pct: Union of its kernels as a share of span_ns, to two decimals.
             busy_pct: Union of its kernels and memory operations, as above.
             sm_efficiency_pct: Estimated SM efficiency, to two decimals; NULL where over 5 % of kernel time has no
-                grid.
+                grid, as in graphs that were recorded whole.
             occupancy_pct: Estimated occupancy, to two decimals (Kineto).
             tensor_core_pct: Share on tensor cores of the kernel time that is known to use them or not, to two
                 decimals; NULL where that is less than half of it.
@@ -2916,8 +2916,9 @@ class Asking:
             host_self_ns: Host time of its own.
             host_total_ns: Sum of the calls' durations.
             tensor_core_eligible: Can run on tensor cores.
-            tensor_core_self_pct: Share of device_self_ns on tensor cores, to two decimals; NULL where unknown.
-            tensor_core_total_pct: Share of device_total_ns on tensor cores, as above.
+            tensor_core_self_pct: Share on tensor cores of the part of device_self_ns that is known to use them or
+                not, to two decimals; NULL where that is less than half of it.
+            tensor_core_total_pct: The same of device_total_ns.
         """
 
     @overload

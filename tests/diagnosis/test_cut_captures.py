@@ -149,3 +149,17 @@ def test_a_first_copy_to_the_host_waits_for_its_data(name: str, queued_us: int) 
     profile.calls.copies[0], profile.calls.launches[0] = True, False
     tree, = trees(profile, np.zeros(0, np.int64))
     assert (tree.start_up.ns, tree.start_up.queued_ns) == ((1000 - queued_us) * _US, queued_us * _US)
+
+
+@pytest.mark.parametrize(("second_us", "action"), [(40, "turns"), (4, "uneven")])
+def test_gpus_that_get_too_little_of_the_work_do_not_take_turns(second_us: int, action: str) -> None:
+    """Both begin at once; the second has less to do, or as much behind the first."""
+    pieces = []
+    for begin in range(0, 1000, 100):
+        at, later = begin * _US, (begin + (50 if second_us > 10 else 0)) * _US
+        pieces += [Piece(at, at + 48 * _US, launch=(at - 9 * _US, at - 8 * _US)),
+                   Piece(later, later + second_us * _US, launch=(at - 7 * _US, at - 6 * _US), device="gpu1")]
+    every = trees(recorded(pieces), np.zeros(0, np.int64))
+    verdict = judge(sums(every), None)
+    assert {each.action for each in findings(verdict) if each.cause == "another GPU"} == {action}
+    assert (" % each)" in sentence(verdict)) == (action == "uneven")

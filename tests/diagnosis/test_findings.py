@@ -19,6 +19,7 @@ from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import Verdict, judge, sums
 from nsightlens.diagnosis.working import Piece as Part
 from tests.diagnosis.made import Piece, Range, recorded
+from tests.readers.nsys_report import base, call, global_pid, kernel, write
 
 _MS = 1_000_000
 
@@ -118,6 +119,7 @@ def test_the_limit_of_a_kernel_that_meets_page_faults_is_known() -> None:
     kernel = Part("k", "k", 90 * _MS, 9)
     tree = _tree([], computing=[kernel], faulting=[replace(kernel, ns=60 * _MS)])
     assert [each.cause for each in findings(_verdict(tree))] == ["page faults"]
+    assert "66.7 % of that in page faults" in words.sentence(_verdict(tree))
 
 
 def test_ranges_say_what_samples_say_of_them() -> None:
@@ -164,6 +166,35 @@ def test_results_of_several_launches_at_once_are_no_lack_of_gpu_work(tmp_path: P
     row = '0,1,a,h,range,1,7,"(0, 0, 0)","(0, 0, 0)",0,9.0,Command line profiler metrics,gpu__time_duration.sum,ns,5000000\n'
     said = _said(tmp_path, "a.csv", f"{head}Metric Name,Metric Unit,Metric Value\n{row}")
     assert "1 range" in said and "5.000 ms" in said and "no GPU work" not in said
+
+
+def test_pages_that_migrate_tell_of_faults_where_these_were_not_recorded(tmp_path: Path) -> None:
+    """A prefetch beside a kernel does not hold it up. Of 900 us of kernels, faults make 500 migrate."""
+    said = {}
+    for cause in ("page_fault", "prefetch"):
+        moved = {"deviceId": 0, "contextId": 0, "streamId": 0, "globalPid": global_pid(7), "bytes": 1 << 20, "copyKind": 11,
+                 "srcKind": 4, "dstKind": 4, "migrationCause": 1 if cause == "prefetch" else 2}
+        tables = base(
+            CUPTI_ACTIVITY_KIND_KERNEL=[kernel(at, at + 90_000, correlationId=at) for at in range(1000, 1_000_000, 100_000)],
+            CUPTI_ACTIVITY_KIND_RUNTIME=[call(at - 900, at - 500, correlationId=at) for at in range(1000, 1_000_000, 100_000)],
+            CUPTI_ACTIVITY_KIND_MEMCPY=[moved | {"start": at, "end": at + 50_000, "correlationId": 0}
+                                        for at in range(2000, 1_000_000, 100_000)],
+            ENUM_CUDA_UNIF_MEM_MIGRATION=[{"id": 1, "name": "CUDA_UNIF_MEM_MIGRATION_CAUSE_PREFETCH", "label": "Prefetch"},
+                                          {"id": 2, "name": "CUDA_UNIF_MEM_MIGRATION_CAUSE_PAGE_FAULT", "label": "Page fault"}])
+        with nl.ingest(write(tmp_path / cause / "a.sqlite", tables), store=tmp_path / f"{cause}.store", jobs=1) as store:
+            said[cause] = [(row["cause"], row["total_ns"]) for row in store.view("verdict").to_pylist()]
+    assert ("page migration", 500_000) in said["page_fault"]
+    assert "page migration" not in {cause for cause, _ in said["prefetch"]}
+
+
+def test_launches_that_failed_are_said_to_have(tmp_path: Path) -> None:
+    """Nor is it said that the program launched nothing."""
+    tables = base(
+        CUPTI_ACTIVITY_KIND_RUNTIME=[call(at, at + 9, correlationId=at, returnValue=209) for at in range(100, 1000, 100)])
+    del tables["CUPTI_ACTIVITY_KIND_KERNEL"]
+    with nl.ingest(write(tmp_path / "a.sqlite", tables), store=tmp_path / "store", jobs=1) as store:
+        row = store.view("verdict").to_pylist()[0]
+    assert row["cause"] == "none" and "9 of 9 launches failed" in row["text"]
 
 
 def test_what_the_reader_lost_is_said_where_nothing_is_left(tmp_path: Path) -> None:

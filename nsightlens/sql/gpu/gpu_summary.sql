@@ -2,12 +2,12 @@
 -- the first step's start to the last step's end, or without steps over the whole capture of the process. As in the plugin,
 -- utilization counts kernels (also collectives) but not memory operations; busy_pct includes them. Estimated SM efficiency
 -- sums the blocks per SM of concurrent kernels, at most 1, over all time, including idle time. Occupancy is the mean over
--- kernel time within the steps. Tensor cores have two shares: of all kernel time, and of the time of kernels with a known
--- operator, as in the plugin (whose table of names ends with Ampere). Figures that the tool did not record are NULL. busy_time
+-- kernel time within the steps. Tensor cores have two shares: of all kernels, and of those with a known operator, as in the
+-- plugin (whose table of names ends with Ampere). Figures that the tool did not record are NULL. busy_time
 -- combines the processes of a GPU, and its span is from the first to the last work.
 -- @scope run
 -- @needs gpu_work
--- @requires _bounded_kernels, _gpu_load, _kernel_time, _tensor_core_counters, devices, processes
+-- @requires _bounded_kernels, _gpu_load, _kernel_time, _tensor_core_counters, devices, graph_executions, processes
 -- @assumes A step is a ProfilerStep of Kineto, or an NVTX range named like one (docs/attribution.md): one sequence per process.
 -- @assumes Blocks per SM say how many SMs work: as recorded, else grid / SMs of the GPU; no counter measured it.
 -- @assumes Occupancy is what Kineto estimates from the launch; nsys records none.
@@ -27,7 +27,8 @@
 -- @column span_ns                   First step's start to last step's end; without steps the whole capture.
 -- @column utilization_pct           Union of its kernels as a share of span_ns, to two decimals.
 -- @column busy_pct                  Union of its kernels and memory operations, as above.
--- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals; NULL where over 5 % of kernel time has no grid.
+-- @column sm_efficiency_pct         Estimated SM efficiency, to two decimals; NULL where over 5 % of kernel time has no grid, as in graphs
+--     that were recorded whole.
 -- @column occupancy_pct             Estimated occupancy, to two decimals (Kineto).
 -- @column tensor_core_pct           Share on tensor cores of the kernel time that is known to use them or not, to two decimals; NULL
 --     where that is less than half of it.
@@ -39,16 +40,19 @@ WITH used AS (
         round(fsum(occupancy_ns) / nullif(sum(occupied_ns), 0), 2) AS occupancy_pct, sum(total_ns) AS all_ns,
         sum(total_ns) FILTER (tensor_used IS NOT NULL) AS known_ns, coalesce(sum(total_ns) FILTER (tensor_used), 0) AS tensor_ns,
         sum(total_ns) FILTER (of_operator) AS op_ns,
-        coalesce(sum(kernels) FILTER (of_operator AND tensor_used IS NOT NULL), 0) AS op_known,
+        sum(total_ns) FILTER (of_operator AND tensor_used IS NOT NULL) AS op_known_ns,
         coalesce(sum(total_ns) FILTER (of_operator AND tensor_used), 0) AS op_tensor_ns
     FROM (
         SELECT k.*, coalesce(c.tensor_cores, k.tensor_cores) AS tensor_used
         FROM _kernel_time AS k LEFT JOIN _tensor_core_counters AS c ON c.run = k.run AND c.kernel_key = k.kernel_key
     ) GROUP BY profile_id, process_id, window_index, device_id
 ), sized AS (
-    SELECT profile_id, process_id, window_index, device_id,
-        100.0 * sum(duration_ns) FILTER (grid_x IS NULL AND blocks_per_sm IS NULL) / nullif(sum(duration_ns), 0) AS unknown_pct
-    FROM _bounded_kernels WHERE tool <> 'ncu' GROUP BY profile_id, process_id, window_index, device_id
+    SELECT profile_id, process_id, window_index, device_id, 100.0 * sum(duration_ns) FILTER (NOT known) / nullif(sum(duration_ns), 0) AS unknown_pct
+    FROM (
+        SELECT profile_id, process_id, window_index, device_id, duration_ns, grid_x IS NOT NULL OR blocks_per_sm IS NOT NULL AS known
+        FROM _bounded_kernels WHERE tool <> 'ncu'
+        UNION ALL SELECT profile_id, process_id, window_index, device_id, duration_ns, false FROM graph_executions
+    ) GROUP BY profile_id, process_id, window_index, device_id
 ), gpus AS (
     SELECT profile_id, process_id, device_id, min(device) AS device, min(name) AS name, max(memory_bytes) AS memory_bytes,
         min(compute_capability) AS compute_capability
@@ -62,7 +66,7 @@ SELECT l.run, l.tool, p.rank, l.profile_id, l.process_id, l.window_index, l.devi
     CASE WHEN coalesce(s.unknown_pct, 0) <= 5 THEN round(100.0 * l.sm_ns / nullif(l.span_ns, 0), 2) END AS sm_efficiency_pct, u.occupancy_pct,
     CASE WHEN 2 * known_ns >= all_ns THEN round(100.0 * tensor_ns / nullif(known_ns, 0), 2) END AS tensor_core_pct,
     round(100.0 * (all_ns - coalesce(known_ns, 0)) / nullif(all_ns, 0), 2) AS tensor_core_unknown_pct,
-    CASE WHEN op_known > 0 THEN round(100.0 * op_tensor_ns / nullif(op_ns, 0), 2) END AS operator_tensor_core_pct
+    CASE WHEN 2 * op_known_ns >= op_ns THEN round(100.0 * op_tensor_ns / nullif(op_known_ns, 0), 2) END AS operator_tensor_core_pct
 FROM _gpu_load AS l
 LEFT JOIN used AS u ON u.profile_id = l.profile_id AND u.process_id IS NOT DISTINCT FROM l.process_id
     AND u.window_index IS NOT DISTINCT FROM l.window_index AND u.device_id IS NOT DISTINCT FROM l.device_id

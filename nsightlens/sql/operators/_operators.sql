@@ -15,8 +15,8 @@
 -- @column device_total_ns  Those, and those of the operators inside it.
 -- @column tensor_self_ns   Kernels on tensor cores that it launched itself.
 -- @column tensor_total_ns  Those, and those of the operators inside it.
--- @column known_self_ns    Kernels that it launched itself for which it is known whether they use tensor cores.
--- @column known_total_ns   Those, and those of the operators inside it.
+-- @column unknown_self_ns  Kernels that it launched itself for which it is not known whether they use tensor cores.
+-- @column unknown_total_ns Those, and those of the operators inside it.
 -- @column eligible         It, or an operator inside it, can run on tensor cores: by name, or because it did.
 -- @column kernel_self_ns   Kernels that it launched itself.
 -- @column eligible_ns      Those of an operator that can run on tensor cores itself, with none inside it that can; else 0.
@@ -34,13 +34,13 @@ WITH RECURSIVE calls AS (
 ), device AS (
     SELECT range_id, TRY_CAST(sum(duration_ns) AS BIGINT) AS self_ns, TRY_CAST(coalesce(sum(duration_ns) FILTER (tensor_used), 0) AS BIGINT) AS tensor_ns,
         TRY_CAST(coalesce(sum(duration_ns) FILTER (kernel), 0) AS BIGINT) AS kernel_ns,
-        TRY_CAST(coalesce(sum(duration_ns) FILTER (tensor_used IS NOT NULL), 0) AS BIGINT) AS known_ns
+        TRY_CAST(coalesce(sum(duration_ns) FILTER (kernel AND tensor_used IS NULL), 0) AS BIGINT) AS unknown_ns
     FROM (
         SELECT op_range_id AS range_id, duration_ns, tensor_used, true AS kernel FROM _occupied_kernels WHERE tool <> 'ncu'
         UNION ALL SELECT op_range_id, duration_ns, NULL, false FROM memory_ops WHERE tool <> 'ncu'
     ) WHERE range_id IS NOT NULL AND duration_ns >= 0 GROUP BY range_id
 ), operators AS MATERIALIZED (
-    SELECT r.*, coalesce(d.self_ns, 0) AS self_ns, coalesce(d.tensor_ns, 0) AS tensor_ns, coalesce(d.known_ns, 0) AS known_ns,
+    SELECT r.*, coalesce(d.self_ns, 0) AS self_ns, coalesce(d.tensor_ns, 0) AS tensor_ns, coalesce(d.unknown_ns, 0) AS unknown_ns,
         coalesce(d.kernel_ns, 0) AS kernel_ns,
         coalesce(d.tensor_ns, 0) > 0 OR regexp_full_match(r.name, '(aten::(_convolution|conv[123]d|conv_tbc|conv_transpose[123]d'
             || '|convolution(_backward)?|cudnn_convolution(_transpose)?(_backward(_weight|_input)?)?|prelu|addmm_?|addmv|addr'
@@ -51,19 +51,19 @@ WITH RECURSIVE calls AS (
     FROM ranges AS r LEFT JOIN device AS d USING (range_id)
     WHERE r.kind = 'operator' AND r.duration_ns >= 0
 ), up AS (
-    SELECT range_id, op_parent_id, self_ns, tensor_ns, known_ns, own, false AS inside FROM operators WHERE self_ns > 0 OR own
+    SELECT range_id, op_parent_id, self_ns, tensor_ns, unknown_ns, own, false AS inside FROM operators WHERE self_ns > 0 OR own
     UNION ALL
-    SELECT o.range_id, o.op_parent_id, u.self_ns, u.tensor_ns, u.known_ns, u.own, true
+    SELECT o.range_id, o.op_parent_id, u.self_ns, u.tensor_ns, u.unknown_ns, u.own, true
     FROM up AS u JOIN operators AS o ON o.range_id = u.op_parent_id
 ), total AS (
-    SELECT range_id, TRY_CAST(sum(self_ns) AS BIGINT) AS device_ns, TRY_CAST(sum(tensor_ns) AS BIGINT) AS tensor_ns, TRY_CAST(sum(known_ns) AS BIGINT) AS known_ns,
+    SELECT range_id, TRY_CAST(sum(self_ns) AS BIGINT) AS device_ns, TRY_CAST(sum(tensor_ns) AS BIGINT) AS tensor_ns, TRY_CAST(sum(unknown_ns) AS BIGINT) AS unknown_ns,
         bool_or(own) AS eligible, bool_or(own AND inside) AS eligible_inside
     FROM up GROUP BY range_id
 )
 SELECT o.run, o.tool, o.profile_id, o.process_id, o.range_id, o.name, o.shapes, o.duration_ns AS host_total_ns,
     o.duration_ns - coalesce(h.inner_ns, 0) AS host_self_ns, o.self_ns AS device_self_ns,
     coalesce(t.device_ns, 0) AS device_total_ns,
-    o.tensor_ns AS tensor_self_ns, coalesce(t.tensor_ns, 0) AS tensor_total_ns, o.known_ns AS known_self_ns,
-    coalesce(t.known_ns, 0) AS known_total_ns, coalesce(t.eligible, false) AS eligible, o.kernel_ns AS kernel_self_ns,
+    o.tensor_ns AS tensor_self_ns, coalesce(t.tensor_ns, 0) AS tensor_total_ns, o.unknown_ns AS unknown_self_ns,
+    coalesce(t.unknown_ns, 0) AS unknown_total_ns, coalesce(t.eligible, false) AS eligible, o.kernel_ns AS kernel_self_ns,
     CASE WHEN o.own AND NOT coalesce(t.eligible_inside, false) THEN o.kernel_ns ELSE 0 END AS eligible_ns
 FROM operators AS o LEFT JOIN host AS h USING (range_id) LEFT JOIN total AS t USING (range_id);

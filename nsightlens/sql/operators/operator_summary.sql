@@ -31,8 +31,9 @@
 -- @column host_self_ns           Host time of its own.
 -- @column host_total_ns          Sum of the calls' durations.
 -- @column tensor_core_eligible   Can run on tensor cores.
--- @column tensor_core_self_pct   Share of device_self_ns on tensor cores, to two decimals; NULL where unknown.
--- @column tensor_core_total_pct  Share of device_total_ns on tensor cores, as above.
+-- @column tensor_core_self_pct   Share on tensor cores of the part of device_self_ns that is known to use them or not, to two
+--     decimals; NULL where that is less than half of it.
+-- @column tensor_core_total_pct  The same of device_total_ns.
 -- @names operator name
 CREATE MACRO operator_summary(by_shapes := false, per := 'process') AS TABLE
 WITH operators AS MATERIALIZED (
@@ -49,8 +50,10 @@ WITH operators AS MATERIALIZED (
         TRY_CAST(sum(device_self_ns) AS BIGINT) AS device_self_ns,
         TRY_CAST(sum(device_total_ns) AS BIGINT) AS device_total_ns, TRY_CAST(sum(host_self_ns) AS BIGINT) AS host_self_ns,
         TRY_CAST(sum(host_total_ns) AS BIGINT) AS host_total_ns, bool_or(eligible) AS eligible,
-        CASE WHEN bool_and(known) AND sum(known_self_ns) > 0 THEN sum(tensor_self_ns) END AS tensor_self_ns,
-        CASE WHEN bool_and(known) AND sum(known_total_ns) > 0 THEN sum(tensor_total_ns) END AS tensor_total_ns
+        CASE WHEN 2 * sum(unknown_self_ns) <= sum(device_self_ns) THEN
+            round(100.0 * sum(tensor_self_ns) / nullif(sum(device_self_ns) - sum(unknown_self_ns), 0), 2) END AS self_pct,
+        CASE WHEN 2 * sum(unknown_total_ns) <= sum(device_total_ns) THEN
+            round(100.0 * sum(tensor_total_ns) / nullif(sum(device_total_ns) - sum(unknown_total_ns), 0), 2) END AS total_pct
     FROM operators GROUP BY run, tool, profile_id, process_id, name, given
 ), whole AS (
     SELECT run, tool, CASE WHEN per = 'process' THEN profile_id END AS profile_id,
@@ -73,8 +76,7 @@ SELECT s.run, s.tool, p.rank, s.profile_id, s.process_id, s.name, s.given AS sha
         / nullif(sum(s.device_self_ns) OVER (PARTITION BY s.run, s.tool, s.profile_id, s.process_id), 0), 2) END AS device_self_pct,
     CASE WHEN known THEN s.device_total_ns END AS device_total_ns,
     s.host_self_ns, s.host_total_ns, s.eligible AS tensor_core_eligible,
-    round(100.0 * s.tensor_self_ns / nullif(s.device_self_ns, 0), 2) AS tensor_core_self_pct,
-    round(100.0 * s.tensor_total_ns / nullif(s.device_total_ns, 0), 2) AS tensor_core_total_pct
+    CASE WHEN known THEN s.self_pct END AS tensor_core_self_pct, CASE WHEN known THEN s.total_pct END AS tensor_core_total_pct
 FROM listed AS s
 LEFT JOIN processes AS p ON p.process_id = s.process_id AND p.profile_id = s.profile_id
 ORDER BY s.run, s.tool, p.rank, s.profile_id, s.process_id, device_self_ns DESC NULLS LAST, s.host_self_ns DESC, s.name, shapes;
