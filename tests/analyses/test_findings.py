@@ -129,7 +129,7 @@ def _exchanged(host: str | None, reduced_ms: int) -> list[dict[str, Any]]:
             "kernel_key": "ncclDevKernel_AllReduce_Sum", "family": "collective", "collective": "allreduce", "host": host,
             "message_bytes": 2 * 10**9, "group_size": 4, "group_name": "0xa", "group_seq": 1})
         capture["api_calls"].append(capture["api_calls"][0] | {"launch_id": 7} | _times(88, 1))
-        together["devices"].append({"device_id": f"g{rank}", "name": "NVIDIA H100 80GB HBM3"})
+        together["devices"].append({"profile_id": f"p{rank}", "device_id": f"g{rank}", "name": "NVIDIA H100 80GB HBM3"})
         for name, those in capture.items():
             together.setdefault(name, []).extend(those)
     return list(analyse(asking(catalog(**together))).to_pylist())
