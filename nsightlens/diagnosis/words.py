@@ -79,8 +79,7 @@ ACTIONS = {
     "in place": "work in place, or let kernels do it that run anyway",
     "stay": "the GPU computes too little to hide them: keep data on the GPU, or copy less",
     "pin and stay": "pin the host's buffers, and keep data on the GPU: it computes too little to hide them",
-    "context": "it is paid once for each process",
-    "start-up": "it is paid once for each process",
+    "context": "it is paid once for each process", "start-up": "it is paid once for each process",
     "tf32": "allow TF32, or use automatic mixed precision",
     "amp": "use automatic mixed precision (FP16)",
     "clock": "check clocks, temperature and power caps",
@@ -91,8 +90,7 @@ ACTIONS = {
     "reuse": "reuse data in shared memory or registers",
     "wider loads": "load wider, and reuse data in shared memory or registers",
     "single precision": "use single precision where the result allows it",
-    "fewer instructions": "execute fewer instructions",
-    "barriers": "let fewer warps wait at a barrier: smaller blocks, or fewer barriers",
+    "fewer instructions": "execute fewer instructions", "barriers": "let fewer warps wait at a barrier: smaller blocks, or fewer barriers",
     "registers": "use fewer registers, so that more warps hide latency",
     "shared memory": "use less shared memory, so that more warps hide latency",
     "collect": "profile it with ncu --section SpeedOfLight, LaunchStats and Occupancy",
@@ -109,19 +107,18 @@ SUBJECTS = {
     "communication": "Exposed communication ({0})", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
-    "ranges": "Idle while the host is in {0}", "operators": "Idle while the host is in {0}",
-    "MPI": "Idle while the host is in {0}", "between kernels": "Idle between kernels launched in time",
-    "sampled code": "Idle while the host is in {0}, by CPU samples",
-    "launching": "Kernels issued one by one", "clock": "Kernels that take longer at the end of the window",
-    "another GPU": "Idle while another GPU works", "no launches": "Idle for unknown reasons",
+    **dict.fromkeys(("ranges", "operators", "MPI"), "Idle while the host is in {0}"),
+    "between kernels": "Idle between kernels launched in time",
+    "sampled code": "Idle while the host is in {0}, by CPU samples", "waiting": "Waiting in {0}",
+    "API calls": "Idle during {0}", "launching": "Kernels issued one by one", "no launches": "Idle for unknown reasons",
+    "clock": "Kernels that take longer at the end of the window", "another GPU": "Idle while another GPU works",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
-    "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
-    "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
+    "small blocks": "Blocks of less than a warp in {0}",
+    "memory": "Memory limits {0}", "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
     "SM": "Some pipe of the SM limits {0}",
     "tensor cores": "Idle tensor cores in {0}", "ncu rule": "ncu's rule {0}",
-    "page faults": "Page faults in {0}", "not measured": "Unknown limit of {0}",
-}
+    "page faults": "Page faults in {0}", "not measured": "Unknown limit of {0}"}
 """What a finding is about, by its cause; others are named by their subject."""
 
 
@@ -133,20 +130,23 @@ COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), 
 
 def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
+    amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
+    if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
+        amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
+    elif found.few:
+        amount += f", {duration(found.few_ns)} in {'one gap' if found.few == 1 else f'{found.few} gaps'}"
+    return f"{about(found)}: {amount}; {action(found)}{':' if found.action in COMMANDS else '.'}"
+
+
+def about(found: Finding) -> str:
+    """Return what a finding is about, and where."""
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     by = f" (in {short(found.issuer)})" if found.issuer else ""
     if found.cause == "late rank":
         named = f"rank{'s' * (',' in found.subject)} {_ranks(map(int, found.subject.split(', ')))}"
     by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""
-    about = _about(found).format(f"{named or found.cause}{others}") + by
-    amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
-    if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
-        amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
-    elif found.few:
-        amount += f", {duration(found.few_ns)} in {'one gap' if found.few == 1 else f'{found.few} gaps'}"
-    said = action(found)
-    return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
+    return _about(found).format(f"{named or found.cause}{others}") + by
 
 
 def _about(found: Finding) -> str:
@@ -163,7 +163,7 @@ def action(found: Finding) -> str:
         return "find what its host does later than the others"
     few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
     link = found.link
-    slow = f"large messages ({link.operation}) reach {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: " if link else ""
+    slow = f"{link.operation} reaches {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: " if link else ""
     return f"{few}{slow}{ACTIONS[found.action]}"
 
 
