@@ -90,7 +90,8 @@ ACTIONS = {
     "reuse": "reuse data in shared memory or registers",
     "wider loads": "load wider, and reuse data in shared memory or registers",
     "single precision": "use single precision where the result allows it",
-    "fewer instructions": "execute fewer instructions", "barriers": "let fewer warps wait at a barrier: smaller blocks, or fewer barriers",
+    "fewer instructions": "execute fewer instructions",
+    "barriers": "let fewer warps wait at a barrier: smaller blocks, or fewer barriers",
     "registers": "use fewer registers, so that more warps hide latency",
     "shared memory": "use less shared memory, so that more warps hide latency",
     "collect": "profile it with ncu --section SpeedOfLight, LaunchStats and Occupancy",
@@ -100,11 +101,10 @@ ACTIONS = {
     "hide": "hide it: more warps, or more independent instructions in each thread",
     "fp16": "use them where the numbers allow it: FP16",
     "tf32 or fp16": "use them where the numbers allow it: TF32, BF16 or FP16",
-    "rule": "its own estimate; what it advises",
-}
+    "rule": "by ncu's own estimate; read what it advises"}
 SUBJECTS = {
     "late rank": "Late: {0}", "other end": "Waiting for {0} in sends and receives",
-    "communication": "Exposed communication ({0})", "data loader": "The data loader",
+    "communication": "Exposed communication ({0})", "computing": "Kernel {0}", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
     **dict.fromkeys(("ranges", "operators", "MPI"), "Idle while the host is in {0}"),
@@ -142,7 +142,7 @@ def about(found: Finding) -> str:
     """Return what a finding is about, and where."""
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
-    by = f" (in {short(found.issuer)})" if found.issuer else ""
+    by = f" (in {short(found.issuer)})" if found.issuer not in ("", found.subject) else ""
     if found.cause == "late rank":
         named = f"rank{'s' * (',' in found.subject)} {_ranks(map(int, found.subject.split(', ')))}"
     by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""

@@ -57,7 +57,7 @@ def test_the_rows_of_a_capture_made_by_hand() -> None:
                                               "nsightlens show memory_op_summary"]
     assert [row["what"] for row in found] == [
         "2 kernels", "1 gap", "1 memory operation; pageable memory"]
-    assert [row["about"] for row in found] == ["a", "Idle during cudaMalloc", "Copies, host to device"]
+    assert [row["about"] for row in found] == ["Kernel a", "Idle during cudaMalloc", "Copies, host to device"]
 
 
 def test_a_profiler_that_slows_the_host_makes_what_the_host_does_less_sure() -> None:
