@@ -10,7 +10,7 @@ pipeline stage, is in communicator_summary and pipeline_bubbles, and the rules o
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
 @requires memory_ops
 @requires _process_groups, advice, diagnostics, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
-@requires collective_summary, cpu_samples, frames, sampled_frames
+@requires _device_links, collective_summary, cpu_samples, frames, sampled_frames
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.
@@ -24,6 +24,7 @@ pipeline stage, is in communicator_summary and pipeline_bubbles, and the rules o
 @column subject      The kernel, call, range, direction or ranks that it is about; NULL where there is none.
 @column issuer       In which operator, range or module most of its calls were made, or its work was launched, of two the one that
     takes more at the front; NULL where none was recorded, where several share it, or where it is not about calls or work.
+@column about        What it is about and where, in words; names are shortened.
 @column rank         The rank that alone has it; NULL where several do, or where it is unknown.
 @column who          The ranks or GPUs in whose window it is 2 %, too; NULL where one GPU without a rank is all.
 @column total_ns     How long, over all ranks, GPUs and steps. Of a call that waited until the GPU had nothing to do, with the
@@ -57,9 +58,9 @@ from nsightlens.diagnosis.verdict import START_UP
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("place", pa.int32()), ("cause", pa.string()), ("subject", pa.string()),
-    ("issuer", pa.string()), ("rank", pa.int32()), ("who", pa.string()), ("total_ns", pa.int64()), ("of_ns", pa.int64()),
-    ("share_pct", pa.float64()),
-    ("winnable_ns", pa.int64()), ("confidence", pa.string()), ("what", pa.string()), ("action", pa.string()),
+    ("issuer", pa.string()), ("about", pa.string()), ("rank", pa.int32()), ("who", pa.string()), ("total_ns", pa.int64()),
+    ("of_ns", pa.int64()), ("share_pct", pa.float64()), ("winnable_ns", pa.int64()),
+    ("confidence", pa.string()), ("what", pa.string()), ("action", pa.string()),
     ("against", pa.string()), ("more", pa.string()), ("command", pa.list_(pa.string()))])
 
 
@@ -79,6 +80,7 @@ def _row(each: Evidence, whole: int | None) -> dict[str, Any]:
     inside = whole if finding.cause != START_UP else None
     return {
         "cause": finding.cause, "subject": finding.subject or None, "issuer": finding.issuer or None,
+        "about": words.about(finding),
         "rank": each.ranks[0] if len(each.ranks) == 1 else None, "who": each.who or None, "total_ns": finding.ns, "of_ns": inside,
         "share_pct": round(100 * finding.ns / inside, 1) if inside else None, "winnable_ns": finding.winnable_ns,
         "confidence": each.confidence, "what": each.seen or None, "action": words.action(finding),

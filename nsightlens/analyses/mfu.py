@@ -10,7 +10,7 @@ cores. A row is a type of operands on a GPU; the mfu_pct of its rows add up. Oth
 @requires _bounded_kernels, _collective_kernels, _datasheet, _datasheet_misfit, _gpu_peak, _gpu_work, _profile_executions
 @requires _serving_names, api_calls, devices, gpu_peaks, kernels, memory_ops, timeline_kernels
 @requires _process_groups, advice, diagnostics, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
-@requires collective_summary, cpu_samples, frames, sampled_frames
+@requires _device_links, collective_summary, cpu_samples, frames, sampled_frames
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges
 @assumes The GPU ran at its boost clock, as the datasheet's dense peaks assume.
 @assumes What ran in the window and was recorded with shapes is the model: work without a known formula is missing (covered_pct).

@@ -12,7 +12,7 @@ each): their steps are not replicates of a run.
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
 @requires diagnostics, memory_ops
 @requires _process_groups, advice, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
-@requires collective_summary, cpu_samples, frames, sampled_frames
+@requires _device_links, collective_summary, cpu_samples, frames, sampled_frames
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges, recordings
 @assumes Both runs do the same work per step, or in all where they have no steps (comparability: what differs).
 @param  base           Baseline run; NULL: the first of the store's two runs.

@@ -9,7 +9,7 @@ ranks), else by their size. Conditions are what a capture must fulfil for its ti
 @requires _bounded_kernels, _collective_kernels, _gpu_work, _profile_executions, _serving_names, api_calls, devices, kernels
 @requires memory_ops
 @requires _process_groups, advice, diagnostics, synchronizations, _ncu_by_config, _tensor_core_counters, speed_of_light
-@requires collective_summary, cpu_samples, frames, sampled_frames
+@requires _device_links, collective_summary, cpu_samples, frames, sampled_frames
 @requires mpi_calls, os_calls, overheads, page_faults, processes, profiles, range_projections, ranges
 @assumes The tool put host and GPU on one clock, and a call launched the work that has its correlation id.
 @assumes Kernels of communication are those of NCCL, RCCL, MSCCL, DeepEP, NVSHMEM and of custom collectives, by their names.

@@ -27,7 +27,7 @@ _OF_WORK = (COMPUTING, COMMUNICATION, COPIES, "FP32", "low fill", FAULTS, MIGRAT
 _DOUBTS = (BEFORE_LAUNCH, LOST, OVERHEAD, UNLINKED)
 """Conditions after whose failure the causes of idle time are less sure."""
 _LEAVES = {"host code": "unknown", "sampled code": "unknown"}
-_ONCE = "It is paid once: a longer run hides it."
+_ONCE = "A longer run hides it."
 _AGAINST = {
     "other end": "Part of it is the bubble that every pipeline has at its start and end.",
     "late rank": "A profiler may slow one host more than others.",
@@ -62,8 +62,8 @@ _COMMANDS = {
     "MPI": Command("show", ("mpi_call_summary",)), "sampled code": Command("show", ("cpu_sample_summary",)),
     "OS calls": Command("show", ("os_call_summary",)), START_UP: Command("show", ("time_tree",)),
 }
-_MORE = Command("show", ("idle_causes",))
-"""The command for the other causes: those of idle time."""
+_MORE, _COUNTERS, _RULES = (Command("show", (view,)) for view in ("idle_causes", "speed_of_light", "recommendations"))
+"""The commands for the other causes: those of idle time, those that ncu counted, and its rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,8 @@ def evidence(judged: Judged) -> list[Evidence]:
     verdict = judged.verdict
     if verdict is None:
         measured = of_counters(judged.counters) if judged.counters else []
-        return [Evidence(finding, (), "", "", _SURE[-1], "", Command("show", ("speed_of_light",))) for finding in measured]
+        return [Evidence(finding, (), "", "", _SURE[-1], "", _RULES if finding.cause == "ncu rule" else _COUNTERS)
+                for finding in measured]
     every = findings(verdict)
     of_trees = [(tree, findings(replace(verdict, sums=sums([tree]), waiting=None))) for tree in verdict.sums.trees]
     alike = Counter(finding.cause for finding in every)
@@ -172,7 +173,7 @@ def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator
 def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
     """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
     if finding.owed_ns:
-        yield f"{duration(finding.owed_ns)} of it behind that, until the host is ahead again"
+        yield f"{duration(finding.owed_ns)} of it after the call, until the host is ahead again"
     has_others = leaf.cause in OF_CALLS and leaf.ns != finding.ns - finding.owed_ns
     of = f"{duration(leaf.ns)} with others of its kind, in " if has_others else ""
     yield f"{of}{counted(leaf.gaps, 'gap')}{f', half of it in {leaf.few}' if leaf.few and leaf.gaps > leaf.few else ''}"

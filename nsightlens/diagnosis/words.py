@@ -102,27 +102,24 @@ ACTIONS = {
     "hide": "hide it: more warps, or more independent instructions in each thread",
     "fp16": "use them where the numbers allow it: FP16",
     "tf32 or fp16": "use them where the numbers allow it: TF32, BF16 or FP16",
-    "rule": "its own estimate; what it advises",
-}
+    "rule": "by ncu's own estimate; read what it advises"}
 SUBJECTS = {
     "late rank": "Late: {0}", "other end": "Waiting for {0} in sends and receives",
-    "communication": "Exposed communication ({0})", "data loader": "The data loader",
+    "communication": "Exposed communication ({0})", "computing": "Kernel {0}", "data loader": "The data loader",
     "FP32": "FP32 products and convolutions without tensor cores", "low fill": "Too few blocks in {0}",
     "profiler": "Idle while the profiler holds the host ({0})", "pause": "Pauses of the host ({0})",
-    "ranges": "Idle while the host is in {0}", "operators": "Idle while the host is in {0}",
-    "MPI": "Idle while the host is in {0}", "between kernels": "Idle between kernels launched in time",
-    "sampled code": "Idle while the host is in {0}, by CPU samples",
-    "launching": "Kernels issued one by one", "clock": "Kernels that take longer at the end of the window",
-    "another GPU": "Idle while another GPU works", "no launches": "Idle for unknown reasons",
+    **dict.fromkeys(("ranges", "operators", "MPI"), "Idle while the host is in {0}"),
+    "between kernels": "Idle between kernels launched in time",
+    "sampled code": "Idle while the host is in {0}, by CPU samples", "waiting": "Waiting in {0}",
+    "API calls": "Idle during {0}", "launching": "Kernels issued one by one", "no launches": "Idle for unknown reasons",
+    "clock": "Kernels that take longer at the end of the window", "another GPU": "Idle while another GPU works",
     "host code": "Idle while the host is outside of recorded calls", "copies": "Copies, {0}", "start-up": "Start-up, {0}",
     "first use": "First launches of kernels",
-    "small blocks": "Blocks of less than a warp in {0}", "memory": "Memory limits {0}",
-    "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
+    "small blocks": "Blocks of less than a warp in {0}",
+    "memory": "Memory limits {0}", "latency": "Latency limits {0}", "compute": "Instructions limit {0}",
     "SM": "Some pipe of the SM limits {0}",
     "tensor cores": "Idle tensor cores in {0}", "ncu rule": "ncu's rule {0}",
-    "page faults": "Page faults in {0}", "page migration": "Page migration in {0}",
-    "not measured": "Unknown limit of {0}",
-}
+    "page faults": "Page faults in {0}", "page migration": "Page migration in {0}", "not measured": "Unknown limit of {0}"}
 """What a finding is about, by its cause; others are named by their subject."""
 
 COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), "measure": Command("plan-ncu"),
@@ -133,20 +130,23 @@ COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), 
 
 def finding(found: Finding) -> str:
     """Return a finding in a line: what, its time, what to do."""
-    named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
-    others = f" and {counted(found.others, 'other')}" if found.others else ""
-    by = f" (in {short(found.issuer)})" if found.issuer else ""
-    if found.ranks:
-        named = f"rank{'s' * (len(found.ranks) > 1)} {_ranks(found.ranks)}"
-    by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""
-    about = _about(found).format(f"{named or found.cause}{others}") + by
     amount = f"{duration(found.winnable_ns)} to win" if found.winnable_ns else duration(found.ns)
     if _WORTH_PCT * found.ns <= 100 * found.owed_ns:
         amount += f", of it {duration(found.owed_ns)} until the host is ahead again"
     elif found.few:
         amount += f", {duration(found.few_ns)} in {'one gap' if found.few == 1 else f'{found.few} gaps'}"
-    said = action(found)
-    return f"{about}: {amount}; {said}{':' if found.action in COMMANDS else '.'}"
+    return f"{about(found)}: {amount}; {action(found)}{':' if found.action in COMMANDS else '.'}"
+
+
+def about(found: Finding) -> str:
+    """Return what a finding is about, and where."""
+    named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
+    others = f" and {counted(found.others, 'other')}" if found.others else ""
+    by = f" (in {short(found.issuer)})" if found.issuer not in ("", found.subject) else ""
+    if found.ranks:
+        named = f"rank{'s' * (len(found.ranks) > 1)} {_ranks(found.ranks)}"
+    by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""
+    return _about(found).format(f"{named or found.cause}{others}") + by
 
 
 def _about(found: Finding) -> str:
@@ -162,9 +162,8 @@ def action(found: Finding) -> str:
     if found.action == "late" and len(found.ranks) < 2:
         return "find what its host does later than the others"
     few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
-    slow = ""
-    if link := found.link:
-        slow = f"large messages ({link.operation}) reach {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: "
+    link = found.link
+    slow = f"{link.operation} reaches {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: " if link else ""
     return f"{few}{slow}{ACTIONS[found.action]}"
 
 

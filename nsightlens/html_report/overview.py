@@ -21,13 +21,9 @@ MOST_FINDINGS = 3
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A finding: a row of the view findings, its figures as texts, and the command that shows more.
-
-    about: its subject and who issues it; '' where the rest of the card says it all.
-    """
+    """A finding: a row of the view findings, its figures as texts, and the command that shows more."""
 
     row: Row
-    about: str
     figures: tuple[str, ...]
     command: Command
 
@@ -77,9 +73,7 @@ def _card(row: Row, runs: Collection[str]) -> Card:
     amount = duration(row["total_ns"]) + (f" of {duration(row['of_ns'])}" if row["of_ns"] is not None else "")
     figures = [amount, share(row["share_pct"]) if row["share_pct"] is not None else "",
                f"{duration(won)} to win" if won is not None else ""]
-    subject = row["subject"] if row["cause"] != "late rank" else None
-    about = ", in ".join(filter(None, (subject or (row["issuer"] and row["cause"]), row["issuer"])))
-    return Card(row, about, tuple(filter(None, figures)), command_of(row, runs))
+    return Card(row, tuple(filter(None, figures)), command_of(row, runs))
 
 
 def _window(tree: Sequence[Row]) -> str:

@@ -1002,6 +1002,7 @@ class Asking:
             issuer: In which operator, range or module most of its calls were made, or its work was launched, of two
                 the one that takes more at the front; NULL where none was recorded, where several share it, or where
                 it is not about calls or work.
+            about: What it is about and where, in words; names are shortened.
             rank: The rank that alone has it; NULL where several do, or where it is unknown.
             who: The ranks or GPUs in whose window it is 2 %, too; NULL where one GPU without a rank is all.
             total_ns: How long, over all ranks, GPUs and steps. Of a call that waited until the GPU had nothing to do,

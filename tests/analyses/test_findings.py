@@ -57,6 +57,7 @@ def test_the_rows_of_a_capture_made_by_hand() -> None:
                                               "nsightlens show memory_op_summary"]
     assert [row["what"] for row in found] == [
         "2 kernels", "1 gap", "1 memory operation; pageable memory"]
+    assert [row["about"] for row in found] == ["Kernel a", "Idle during cudaMalloc", "Copies, host to device"]
 
 
 def test_a_profiler_that_slows_the_host_makes_what_the_host_does_less_sure() -> None:
@@ -129,7 +130,7 @@ def _exchanged(host: str | None, reduced_ms: int) -> list[dict[str, Any]]:
             "kernel_key": "ncclDevKernel_AllReduce_Sum", "family": "collective", "collective": "allreduce", "host": host,
             "message_bytes": 2 * 10**9, "group_size": 4, "group_name": "0xa", "group_seq": 1})
         capture["api_calls"].append(capture["api_calls"][0] | {"launch_id": 7} | _times(88, 1))
-        together["devices"].append({"device_id": f"g{rank}", "name": "NVIDIA H100 80GB HBM3"})
+        together["devices"].append({"profile_id": f"p{rank}", "device_id": f"g{rank}", "name": "NVIDIA H100 80GB HBM3"})
         for name, those in capture.items():
             together.setdefault(name, []).extend(those)
     return list(analyse(asking(catalog(**together))).to_pylist())
@@ -138,7 +139,7 @@ def _exchanged(host: str | None, reduced_ms: int) -> list[dict[str, Any]]:
 def test_communication_that_uses_less_than_half_of_its_link_is_said_to() -> None:
     """2 GB over 4 ranks are 3 GB on each link, of 450 GB/s: in 20 ms a third of its peak, in 13 ms 51 %."""
     slow, = (row for row in _exchanged("a", 20) if row["cause"] == "communication")
-    assert "150.0 GB/s of the link's 450.0 GB/s" in slow["action"]
+    assert "allreduce reaches 150.0 GB/s of the link's 450.0 GB/s" in slow["action"]
     assert slow["more"] == "nsightlens show collective_summary"
     for host, reduced_ms in (("a", 13), (None, 20)):
         found, = (row for row in _exchanged(host, reduced_ms) if row["cause"] == "communication")

@@ -190,6 +190,33 @@ def test_a_click_on_the_timeline_chooses_what_is_under_it(visit: Opened, demo: P
     assert seen.page.evaluate("nsightlensTimeline.from") > 0
 
 
+def test_how_busy_the_gpu_is_adds_up_to_the_union_of_its_work(visit: Opened, demo: Path, demo_store: nl.Store) -> None:
+    """Of all work, and of kernels that compute; the shares of 1,000 parts of the step are the same time."""
+    seen = visit(demo, "tab=timeline&step=2&rank=0&tool=nsys")
+    rows = [row for row in demo_store.view("step_timeline", which_step=2, only_rank=0, only_tool="nsys").to_pylist()
+            if row["kind"] in ("kernel", "memory")]
+    computing = [row for row in rows if row["kind"] == "kernel" and row["family"] not in ("collective", "memory")]
+    spans, parts = seen.page.evaluate("""() => {
+        const item = nsightlensTimeline.lanes.items.find((item) => item.kind === "busy"), to = nsightlensTimeline.lanes.length;
+        const sum = (values) => values.reduce((all, value) => all + value, 0);
+        const of = [item.busy, item.computing];
+        return [of.map((spans) => sum(spans.map(([start, end]) => Math.max(0, Math.min(end, to) - Math.max(start, 0))))),
+            of.map((spans) => sum([...nsightlensTimeline.lanes.constructor.shares(spans, 0, to, 1000)]) * to / 1000)];
+    }""")
+    assert spans == [_united(rows), _united(computing)] and 0 < spans[1] < spans[0]
+    assert parts == pytest.approx(spans, abs=1)
+
+
+def _united(rows: list[dict[str, Any]]) -> int:
+    """Return for how many ns of the step at least one of them runs."""
+    found, last = 0, 0
+    for start, end in sorted((row["start_ns"], row["start_ns"] + row["duration_ns"]) for row in rows):
+        end = min(end, rows[0]["step_ns"])
+        found += max(0, end - max(start, last))
+        last = max(last, end)
+    return found
+
+
 def test_a_bar_of_the_overview_opens_its_step(visit: Opened, demo: Path) -> None:
     seen = visit(demo)
     seen.page.get_by_role("button", name=re.compile("rank 1, step 4")).focus()

@@ -41,7 +41,7 @@ def _of(cause: str, *every: Tree) -> Finding:
 
 
 @pytest.mark.parametrize(("leaf", "cause", "heading"), [
-    (Leaf("API calls", 30 * _MS, (("cudaFree", 30 * _MS),), 9, 1, 20 * _MS), "API calls", "cudaFree: 30.00 ms"),
+    (Leaf("API calls", 30 * _MS, (("cudaFree", 30 * _MS),), 9, 1, 20 * _MS), "API calls", "Idle during cudaFree: 30.00 ms"),
     (Leaf("operators", 30 * _MS, (("aten::mul", 30 * _MS),), 9, 1, 20 * _MS), "operators", "Idle while the host is in aten::mul"),
     (Leaf("launching", 30 * _MS, (("cudaLaunchKernel", 30 * _MS),), 9, 1, 20 * _MS), "launching", "Idle in cudaLaunchKernel"),
 ])

@@ -40,15 +40,6 @@ def test_a_card_has_its_time_its_whole_and_what_can_be_won() -> None:
     assert {str(card.command) for card in cards} == {"nsightlens show cuda_api_summary --run r"}
 
 
-def test_a_card_says_who_issues_what_it_is_about() -> None:
-    """The ranks of a late one stand in its first line."""
-    verdict = {"run": "r", "tool": "nsys", "kind": "verdict", "text": "computing"}
-    cards = overview("r", NONE | {"verdict": [verdict], "findings": [
-        FINDING, FINDING | {"issuer": "aten::to"}, FINDING | {"cause": "FP32", "subject": None, "issuer": "aten::conv2d"},
-        FINDING | {"cause": "late rank", "subject": "0, 6"}]}).findings
-    assert [card.about for card in cards] == ["cudaMalloc", "cudaMalloc, in aten::to", "FP32, in aten::conv2d", ""]
-
-
 def _profile(run: str) -> dict[str, Any]:
     return {"run": run, "simulated": False, "tool": None}
 

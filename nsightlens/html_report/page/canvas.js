@@ -116,11 +116,8 @@ class Timeline {
 
   click(x, y) {
     const item = this.lanes.at(y - RULER + this.element.scrollTop);
-    if (!item) return;
-    if (item.kind === "title") {
-      this.toggle(item.process);
-      return;
-    }
+    if (item?.kind === "title") this.toggle(item.process);
+    if (item?.kind !== "lane") return;
     const row = sliceAt(item, this.from + (x - GUTTER) * this.perPixel(), 3 * this.perPixel());
     this.choose(row < 0 ? null : { process: item.process, row, table: item.table, step: item.step });
   }

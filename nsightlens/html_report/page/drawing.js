@@ -18,6 +18,7 @@ function drawTimeline(context, view, lanes) {
     const y = item.y - top + RULER;
     if (y + item.height < RULER || y > height) continue;
     if (item.kind === "title") drawTitle(context, item, y, width);
+    else if (item.kind === "busy") drawBusy(context, item, y, view);
     else drawLane(context, item, y, view, scale);
   }
   drawArrow(context, view, lanes, scale);
@@ -32,6 +33,23 @@ function drawTitle(context, item, y, width) {
   context.fillStyle = colour("ink");
   context.font = "600 12px sans-serif";
   context.fillText(`${item.isOpen ? "▾" : "▸"} ${item.text}`, 6, y + 15);
+}
+
+// How busy the GPU is over time: pale where it has work, strong where kernels compute: share of each stretch, from the foot.
+function drawBusy(context, { busy, computing }, y, { width, from, to }) {
+  const count = Math.max(1, Math.floor((width - GUTTER) / 2));
+  const [wide, high] = [(width - GUTTER) / count, BUSY - 5];
+  context.fillStyle = colour("accent");
+  for (const [spans, strength] of [[busy, 0.35], [computing, 1]]) {
+    context.globalAlpha = strength;
+    Lanes.shares(spans, from, to, count).forEach((share, place) => {
+      if (share) context.fillRect(GUTTER + place * wide, y + 2 + high * (1 - share), wide, high * share);
+    });
+  }
+  context.globalAlpha = 1;
+  context.fillStyle = colour("faint");
+  context.font = "11px sans-serif";
+  context.fillText("GPU busy", 6, y + 16);
 }
 
 function drawLane(context, lane, y, view, scale) {

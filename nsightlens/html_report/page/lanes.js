@@ -2,6 +2,8 @@
 
 const LANE = 18;
 const TITLE = 24;
+const BUSY = 26;
+const NO_COMPUTING = new Set(["collective", "memory"]);
 
 class Lanes {
   // processes: {step, table}. open: numbers of the processes whose threads are shown.
@@ -12,6 +14,11 @@ class Lanes {
       const lanes = lanesOf(step, table);
       this.items.push({ kind: "title", y, height: TITLE, process, step, text: titleOf(step), isOpen: open.has(process) });
       y += TITLE;
+      const spans = spansOf(lanes.filter((lane) => !lane.isHost));
+      if (spans.busy.length) {
+        this.items.push({ kind: "busy", y, height: BUSY, ...spans });
+        y += BUSY;
+      }
       for (const lane of lanes) {
         if (lane.isHost && !open.has(process)) continue;
         this.items.push({ kind: "lane", y, height: LANE, process, step, table, ...lane });
@@ -20,6 +27,20 @@ class Lanes {
     });
     this.height = y;
     this.length = Math.max(...processes.map(({ step }) => step.late + step.step_ns));
+  }
+
+  // Which share of each of `count` equal parts of a stretch of time lies in disjoint spans.
+  static shares(spans, from, to, count) {
+    const [shares, part] = [new Float64Array(count), (to - from) / count];
+    for (const [start, end] of spans) {
+      if (end <= from) continue;
+      if (start >= to) break;
+      for (let place = Math.max(0, Math.floor((start - from) / part)); place < count && from + place * part < end; place++) {
+        const [low, high] = [from + place * part, from + (place + 1) * part];
+        shares[place] += Math.max(0, Math.min(end, high) - Math.max(start, low)) / part;
+      }
+    }
+    return shares;
   }
 
   at(y) { return this.items.find((item) => y >= item.y && y < item.y + item.height); }
@@ -49,6 +70,23 @@ function lanesOf(step, table) {
     from = to;
   });
   return found;
+}
+
+// When at least one of some lanes has work, and when one has a kernel that computes: disjoint spans in order.
+function spansOf(lanes) {
+  const united = (fits) => {
+    const spans = lanes.flatMap((lane) => Array.from({ length: lane.to - lane.from }, (_, place) => lane.from + place)
+      .filter((row) => lane.length[row] && fits(KINDS[lane.kinds[row]]))
+      .map((row) => [lane.start[row], lane.start[row] + lane.length[row]])).sort((a, b) => a[0] - b[0]);
+    const found = [];
+    for (const [start, end] of spans) {
+      const last = found.at(-1);
+      if (last && start <= last[1]) last[1] = Math.max(last[1], end);
+      else found.push([start, end]);
+    }
+    return found;
+  };
+  return { busy: united(() => true), computing: united((kind) => !NO_COMPUTING.has(kind)) };
 }
 
 // The first slice of a lane that may reach into what begins at `ns`.

@@ -37,7 +37,7 @@ async function timelineOf(shown, isByClock) {
     return { step: { ...step, late }, table: late ? table.with("start_ns", (start) => start + late) : table };
   }));
   const details = el("aside", { class: "details", "aria-live": "polite" },
-    el("p", { class: "note" }, "Click on a slice for its figures; drag with Shift over an area for its sums."));
+    el("p", { class: "note" }, "GPU busy: pale with any work, strong where kernels compute (not where they move or set memory, or communicate)."));
   const open = new Set(processes.length < 3 ? processes.keys() : []);
   const timeline = new Timeline(processes, open, (chosen) => describe(details, chosen, timeline),
     (area) => describeArea(details, area));
@@ -81,7 +81,8 @@ function controls(offered, wanted, timeline, results, clock) {
     button("Show all", () => timeline.show(0, timeline.lanes.length)),
     button("Sum", () => timeline.cover([GUTTER, RULER], [timeline.element.clientWidth, timeline.height]),
       { "aria-label": "Sum what is in view" }),
-    el("span", { class: "note" }, "drag to move, with Shift to sum; Ctrl and wheel to zoom; a click on a rank opens it"));
+    el("span", { class: "note" }, "drag to move, with Shift to sum; Ctrl and wheel to zoom; a click on a rank opens it, " +
+      "on a slice its figures"));
 }
 
 // Highlight slices whose name or operator has the text, and list the longest.

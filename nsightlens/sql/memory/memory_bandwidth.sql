@@ -66,6 +66,6 @@ FROM operations AS o
 LEFT JOIN points AS s ON o.profile_id IS NOT DISTINCT FROM s.profile_id AND o.process_id IS NOT DISTINCT FROM s.process_id
     AND o.device_id IS NOT DISTINCT FROM s.device_id AND o.kind IS NOT DISTINCT FROM s.kind
     AND o.direction IS NOT DISTINCT FROM s.direction
-LEFT JOIN _device_links AS l ON l.device_id = o.device_id
+LEFT JOIN _device_links AS l ON l.profile_id = o.profile_id AND l.device_id = o.device_id
 LEFT JOIN processes AS p ON o.process_id = p.process_id AND o.profile_id = p.profile_id
 ORDER BY o.run, o.tool, p.rank, o.profile_id, o.process_id, o.device_id, o.kind, o.direction;

@@ -28,5 +28,5 @@ SELECT run, profile_id, process_id, window_index, numbered, group_name,
         AND (count(DISTINCT profile_id) OVER same = 1 OR count(host) OVER same = count(*) OVER same AND count(DISTINCT host) OVER same = 1)
         THEN min(link_bytes_per_s) OVER same END AS link_bytes_per_s,
     max(link_ranks) OVER same AS link_ranks
-FROM _collective_counts LEFT JOIN _profile_executions USING (profile_id) LEFT JOIN _device_links USING (device_id)
+FROM _collective_counts LEFT JOIN _profile_executions USING (profile_id) LEFT JOIN _device_links USING (profile_id, device_id)
 WINDOW same AS (PARTITION BY run, tool, execution, window_index, numbered, group_name);

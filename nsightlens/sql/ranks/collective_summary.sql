@@ -70,7 +70,7 @@ SELECT f.run, f.tool, f.rank, f.profile_id, f.process_id, f.operation, count(*) 
         + coalesce(any_value(u.transfer_ns), 0) AS BIGINT) END AS transfer_union_ns,
     round(1e9 * sum(moved) / nullif(sum(moving_ns) FILTER (moved IS NOT NULL), 0), 0) AS algorithm_bytes_per_s,
     round(1e9 * fsum(moved * factor) / nullif(sum(moving_ns) FILTER (moved * factor IS NOT NULL), 0), 0) AS bus_bytes_per_s,
-    CASE WHEN count(link_bytes_per_s) > 0 THEN count_if(is_large) END AS large_calls,
+    CASE WHEN count(link_bytes_per_s) > 0 THEN count(*) FILTER (is_large) END AS large_calls,
     TRY_CAST(sum(f.transfer_ns) FILTER (is_large) AS BIGINT) AS large_transfer_ns,
     round(1e9 * fsum(moved * factor) FILTER (is_large) / sum(f.transfer_ns) FILTER (is_large), 0) AS large_bus_bytes_per_s,
     min(link_bytes_per_s) AS link_bytes_per_s,
