@@ -1,4 +1,4 @@
-"""Whether recordings of a candidate are beyond those of a base: intervals of Student's and Welch's t, paired on nodes if they can be.
+"""Whether recordings of a candidate are beyond those of a base: Student's and Welch's t, paired on nodes if it can be.
 
 Replicates are recordings (executions): a figure of each comes in. Two designs are one regression on the side and, where every
 recording ran on a node that both sides used, on the nodes. How much the sides vary may differ: the wider of the pooled and of
@@ -129,8 +129,10 @@ def contrast(
 
 
 def _welch(base: Float, candidate: Float) -> tuple[float, int]:
-    """Return the standard error of the difference of means where sides vary differently, and its degrees of freedom, rounded down:
-    as they come, few recordings err more often than is said."""
+    """Return the standard error of the difference of means where sides vary differently, and its degrees of freedom.
+
+    They are rounded down: as they come, few recordings err more often than is said.
+    """
     parts = [(float(side.var(ddof=1)) / len(side), len(side) - 1) for side in (base, candidate)]
     whole = sum(part for part, _ in parts)
     return whole ** 0.5, int(whole**2 / sum(part**2 / freedom for part, freedom in parts) * (1 + 1e-12))

@@ -62,7 +62,8 @@ def test_one_side_that_varies_more_is_uneven() -> None:
 TEN, THREE = np.linspace(-1, 1, 10).tolist(), [-8.0, 0.0, 8.0]
 
 
-@pytest.mark.parametrize("sides", [(TEN, THREE), (THREE, TEN), (TEN, [0.0, 0.1, 0.3]), (BASE, CANDIDATE), (TEN, [9 * x for x in TEN])])
+@pytest.mark.parametrize("sides", [
+    (TEN, THREE), (THREE, TEN), (TEN, [0.0, 0.1, 0.3]), (BASE, CANDIDATE), (TEN, [9 * x for x in TEN])])
 def test_the_interval_covers_students_and_welchs(sides: tuple[list[float], list[float]]) -> None:
     span = contrast(*sides).interval()
     assert span is not None
