@@ -32,6 +32,8 @@ COMMANDS = {
     "help": "Explain a command, a view or a topic",
     "compare": "Compare the ranks of a run, or two runs",
     "check": "Did it become slower? A verdict and an exit code",
+    "baseline": "Keep what check compares with: set, list, rm",
+    "history": "One figure of runs over time, and where it changed",
     "roofline": "Kernels against the roofs of the GPU",
     "plan-ncu": "Choose launches for ncu, and print its commands",
     "wrappers": "Write the capture scripts and job templates",

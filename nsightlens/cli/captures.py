@@ -136,6 +136,11 @@ def read(captures: Sequence[Path], store: Path, run: str | None = None) -> None:
         say(line)
 
 
+def read_run(capture: Path, store: Path, run: str) -> None:
+    """Read a capture, or a folder of them, into a store as a run of that name. Raises as `read`."""
+    read([capture], store, run)
+
+
 def _nothing(text: str, refused: Sequence[Text]) -> NsightlensError:
     """Say why files were refused, and return the error where there is nothing to show."""
     from nsightlens.cli.messages import complain

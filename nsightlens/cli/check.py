@@ -34,6 +34,8 @@ def _regression(context: click.Context, parameter: click.Parameter, values: tupl
 @click.command("check")
 @click.option("--base", multiple=True, metavar="RUN|PATH", shell_complete=complete.of_store("run"),
               help="What it is measured against: a run of the store, a store, a capture, or a folder of captures; repeatable.")
+@click.option("--baseline", default=None, metavar="NAME", shell_complete=complete.baselines,
+              help="The same, kept by `nsightlens baseline set NAME`.")
 @click.option("--candidate", multiple=True, metavar="RUN|PATH", shell_complete=complete.of_store("run"),
               help="What may have become slower, likewise.")
 @click.option("--limit", "limit_pct", default=3.0, show_default=True, help="Accepted growth of the step time, in percent.")
@@ -53,7 +55,7 @@ def _regression(context: click.Context, parameter: click.Parameter, values: tupl
 @store_option
 @views_option
 def command(
-    base: tuple[str, ...], candidate: tuple[str, ...], form: str | None, output: Path | None,
+    base: tuple[str, ...], baseline: str | None, candidate: tuple[str, ...], form: str | None, output: Path | None,
     on_undecided: str | None, store: Path | None, views: Path | None, **asked: Any,
 ) -> None:
     """Did it become slower? A gate for CI: the verdict, the difference and its cause, and an exit code.
@@ -64,9 +66,12 @@ def command(
 
     \b
     nsightlens check --base base --candidate fused --on-undecided pass --force
+    nsightlens check --baseline main --candidate runs/fused
     nsightlens check --base runs/before.json.gz --candidate runs/after.json.gz
     nsightlens check --base base --candidate fused --max-regression gemm=5% -f markdown -o comment.md --on-undecided pass --force
     """
+    from nsightlens.cli.captures import read_run
+    from nsightlens.gate import baselines
     from nsightlens.gate.check import Asked
     from nsightlens.gate.places import checked
     from nsightlens.gate.questions import UNDECIDED
@@ -74,19 +79,17 @@ def command(
 
     spare_pandas()
     written_as = form or _form(output)
-    found = checked(base, candidate, store, views, Asked(**asked), _read)
+    if baseline:
+        if base:
+            raise UsageError("give --base or --baseline, not both", subject="baseline", value=baseline)
+        base = (str(baselines.known(baseline)),)
+    found = checked(base, candidate, store, views, Asked(**asked), read_run)
     if written_as == "json":
         emit_page(lambda: found, lambda: found["questions"], "json", output)
     else:
         _write(found, written_as, output)
     code = _ON_UNDECIDED[on_undecided] if on_undecided and found.verdict == UNDECIDED else found.exit_code
     raise click.exceptions.Exit(code)
-
-
-def _read(path: Path, store: Path, run: str) -> None:
-    from nsightlens.cli.captures import read
-
-    read([path], store, run)
 
 
 def _form(output: Path | None) -> str:

@@ -38,6 +38,13 @@ def capture_paths(context: click.Context, parameter: click.Parameter, begun: str
     return _beginning(begun, _in_store(context, lambda store: store.sql(query, [context.params.get("run")])["path"].to_pylist()))
 
 
+def baselines(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the baselines."""
+    from nsightlens.gate.baselines import names
+
+    return _beginning(begun, names())
+
+
 def view_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Return the views, and what other tools call them, each with its first sentence."""
     from click.shell_completion import CompletionItem

@@ -17,7 +17,8 @@ from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.gate import questions as gate
 from nsightlens.gate import recordings as figures
 from nsightlens.gate import words
-from nsightlens.gate.comparable import Obstacle, obstacles
+from nsightlens.gate.baselines import Saved
+from nsightlens.gate.comparable import Obstacle, Properties, merged, obstacles, properties
 from nsightlens.gate.questions import NOT_COMPARABLE, OK, SLOWER, UNDECIDED, Answer, KernelChange
 from nsightlens.gate.recordings import PLAIN, Recording
 
@@ -35,7 +36,7 @@ _RECORDINGS = pa.schema([
     ("side", pa.string()), ("run", pa.string()), ("tool", pa.string()), ("recording", pa.int64()), ("node", pa.string()),
     ("commit", pa.string()), ("windows", pa.int64()), ("steps", pa.int64()), ("dropped", pa.int64()), ("mean_ns", pa.float64()),
     ("trimmed_ns", pa.float64()), ("slow_pct", pa.float64()), ("communication_pct", pa.float64()), ("peak_bytes", pa.int64()),
-    ("drift_pct", pa.float64()), ("slowed_ns", pa.int64())])
+    ("drift_pct", pa.float64()), ("slowed_ns", pa.int64()), ("begun_ns", pa.int64())])
 _KERNELS = pa.schema([
     ("kernel_key", pa.string()), ("base_ns", pa.float64()), ("candidate_ns", pa.float64()), ("difference_ns", pa.float64()),
     ("change_pct", pa.float64()), ("low_ns", pa.float64()), ("high_ns", pa.float64()), ("q_value", pa.float64()),
@@ -123,18 +124,21 @@ def _question(each: Answer) -> dict[str, Any]:
             **{name: getattr(each, name) for name in _OF_ANSWER}}
 
 
-def of_places(base: Sequence[Place], candidate: Sequence[Place], asked: Asked) -> Check:
-    """Return the check of runs, one or several on each side. Raises NsightlensError where nothing of both was timed."""
-    places = tuple(base), tuple(candidate)
-    tool, found, traced = _traced(places)
-    plain = figures.plain(base), figures.plain(candidate)
+def of_sides(base: Sequence[Place | Saved], candidate: Sequence[Place | Saved], asked: Asked) -> Check:
+    """Return the check of runs and baselines, one or several on each side.
+
+    Raises NsightlensError where nothing of both was timed alike.
+    """
+    sides = tuple(base), tuple(candidate)
+    tool, found, traced = _traced(sides)
+    plain = _plain(base), _plain(candidate)
     timed = plain if _fewest(plain) and _fewest(plain) >= _fewest(traced) else traced
     if not _fewest(timed):
         raise NsightlensError(
             "nothing to check: one side has neither GPU work on a timeline (nsys, PyTorch profiler) nor steps.json of a run "
             "without a profiler. Times under ncu are those of replayed kernels")
-    timed_by = PLAIN if timed is plain else tool
-    against = obstacles(places, timed, "steps" if timed_by == PLAIN else timed_by, found)
+    timed_by = "steps" if timed is plain else tool
+    against = obstacles((_properties(base, timed_by), _properties(candidate, timed_by)), timed, traced, found)
     traced_too = traced if _fewest(traced) else timed
     wanted = gate.questions(asked.limit_pct, asked.slow_points, asked.regressions, [*traced_too[0], *traced_too[1]])
     answers = [gate.answer(each, timed if each.item in (gate.STEP, gate.SLOW) else traced_too, len(wanted), asked.look)
@@ -147,20 +151,44 @@ def _fewest(sides: tuple[Sequence[Recording], Sequence[Recording]]) -> int:
     return min(map(len, sides))
 
 
+def _plain(side: Sequence[Place | Saved]) -> list[Recording]:
+    saved = [one for each in side if isinstance(each, Saved) for one in each.recordings.get(PLAIN, ())]
+    return figures.plain([each for each in side if not isinstance(each, Saved)]) + saved
+
+
+def _properties(side: Sequence[Place | Saved], tool: str) -> Properties:
+    """Return the properties of a side under a tool."""
+    return merged(each.properties if isinstance(each, Saved) else properties(each) for each in side).get(tool, {})
+
+
 def _traced(
-    places: tuple[Sequence[Place], Sequence[Place]],
+    sides: tuple[Sequence[Place | Saved], Sequence[Place | Saved]],
 ) -> tuple[str, trees.Difference | None, tuple[list[Recording], list[Recording]]]:
-    """Return the tool that both sides have a timeline of, the difference of their trees, and their recordings."""
-    there = [[(place, tools) for place in side if (tools := _compared.tools(place.store.sql, place.run))] for side in places]
+    """Return the tool that both sides have a timeline of, the difference of their trees (None with a baseline), and their
+    recordings. Raises NsightlensError where a baseline is of steps and the others are not, or the other way round."""
+    there = [[(each, tools) for each in side if (tools := _tools(each))] for side in sides]
     if not all(there):
         return "", None, ([], [])
     every = [each for side in there for each in side]
-    tool = _compared.common_tool([place.name for place, _ in every], [tools for _, tools in every], None)
-    base, candidate = ([place for place, _ in side] for side in there)
-    per_step = all(tree.window.steps for place, _ in every for tree in figures.trees_of(place, tool))
-    found = trees.difference([_side(name, side, tool) for name, side in ((BASE, base), (CANDIDATE, candidate))])
-    traced = figures.traced(base, tool, per_step=per_step), figures.traced(candidate, tool, per_step=per_step)
-    return tool, found, traced
+    named = [", ".join(each.runs) if isinstance(each, Saved) else each.name for each, _ in every]
+    tool = _compared.common_tool(named, [tools for _, tools in every], None)
+    places = [[each for each, _ in side if not isinstance(each, Saved)] for side in there]
+    saved = [[one for each, _ in side if isinstance(each, Saved) for one in each.recordings[tool]] for side in there]
+    per_step = all(tree.window.steps for place in [*places[0], *places[1]] for tree in figures.trees_of(place, tool))
+    if any(bool(one.steps) != per_step for one in [*saved[0], *saved[1]]):
+        raise NsightlensError("nothing to check: the baseline and the others are not both of steps")
+    base, candidate = (figures.traced(of_side, tool, per_step=per_step) + kept
+                       for of_side, kept in zip(places, saved, strict=True))
+    if saved[0] or saved[1]:
+        return tool, None, (base, candidate)
+    return tool, trees.difference([_side(name, side, tool) for name, side in ((BASE, places[0]), (CANDIDATE, places[1]))]), (
+        base, candidate)
+
+
+def _tools(side: Place | Saved) -> list[str]:
+    if isinstance(side, Saved):
+        return [tool for tool in side.recordings if tool != PLAIN]
+    return _compared.tools(side.store.sql, side.run)
 
 
 def _side(name: str, places: Sequence[Place], tool: str) -> trees.Side:

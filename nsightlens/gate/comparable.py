@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsightlens.diagnosis.difference import Difference, Side, renames
 from nsightlens.gate.recordings import Recording
@@ -23,6 +23,7 @@ _WORK_PCT, _NAMES_PCT = 50, 10
 """Share of the GPU's time that both sides must spend on the same operators and shapes; by names of kernels alone, which a library
 chooses, on the same kernels."""
 NODES, WORK = "nodes", "work"
+Properties = Mapping[str, Set[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +36,36 @@ class Obstacle:
 
 
 def obstacles(
-    places: tuple[Sequence[Place], Sequence[Place]], sides: tuple[Sequence[Recording], Sequence[Recording]], tool: str,
-    found: Difference | None,
+    known: tuple[Properties, Properties], sides: tuple[Sequence[Recording], Sequence[Recording]],
+    traced: tuple[Sequence[Recording], Sequence[Recording]], found: Difference | None,
 ) -> list[Obstacle]:
-    """Return what forbids the comparison. tool: what timed the recordings; found: the difference of their trees."""
-    known = [_properties(side, tool) for side in places]
+    """Return what forbids the comparison. known: properties under what timed the recordings of the sides; traced: recordings
+    with kernels; found: the difference of their trees, None where a side is a baseline."""
     differ = [Obstacle(name, *(", ".join(sorted(side[name])) for side in known)) for name in (*_SAME, *_CLOCKS)
               if all(name in side for side in known) and not _are_alike(name, known[0][name], known[1][name])]
-    return [*differ, *_nodes(sides), *(_work(found) if found else [])]
+    return [*differ, *_nodes(sides), *(_work(found) if found else _other_kernels(*map(_kernels, traced)))]
 
 
-def _properties(places: Iterable[Place], tool: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
-    for place in places:
-        for row in place.store.view("comparability", base=place.run, other=place.run).to_pylist():
-            if row["base_value"] and row["tool"] == tool:
-                found[row["property"]] |= {*row["base_value"].split(", ")}
-    return found
+def properties(place: Place) -> dict[str, Properties]:
+    """Return the properties of a run that forbid a comparison where they differ, under each tool: name -> values."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for row in place.store.view("comparability", base=place.run, other=place.run).to_pylist():
+        if row["base_value"] and row["property"] in (*_SAME, *_CLOCKS):
+            found[row["tool"]][row["property"]] |= {*row["base_value"].split(", ")}
+    return {tool: dict(of_tool) for tool, of_tool in found.items()}
 
 
-def _are_alike(name: str, base: set[str], candidate: set[str]) -> bool:
+def merged(every: Iterable[Mapping[str, Properties]]) -> dict[str, Properties]:
+    """Return properties of several runs, under each tool, as those of one side."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for one in every:
+        for tool, of_tool in one.items():
+            for name, values in of_tool.items():
+                found[tool][name] |= values
+    return {tool: dict(of_tool) for tool, of_tool in found.items()}
+
+
+def _are_alike(name: str, base: Set[str], candidate: Set[str]) -> bool:
     if name in _SAME:
         return base == candidate
     try:
@@ -81,15 +92,31 @@ def _work(found: Difference) -> list[Obstacle]:
     """Return that the two sides do different work, by what their GPUs spend time on."""
     base, candidate = found.sides[0], found.sides[-1]
     work = [_by_operator(side) for side in (base, candidate)]
-    least = _WORK_PCT
-    if not all(work):
-        work, least = [_by_kernel(side) for side in (base, candidate)], _NAMES_PCT
-        renamed = renames(base, candidate)
-        work[0] = {renamed.get(str(name), name): ns for name, ns in work[0].items()}
-    if not all(work):
+    if all(work):
+        return _other(work[0], work[1], _WORK_PCT)
+    renamed = renames(base, candidate)
+    return _other_kernels({renamed.get(name, name): ns for name, ns in _by_kernel(base).items()}, _by_kernel(candidate))
+
+
+def _kernels(side: Iterable[Recording]) -> Mapping[str, float]:
+    """Return the ns of each kernel in the recordings of a side."""
+    found: dict[str, float] = defaultdict(float)
+    for one in side:
+        for name, ns in one.kernels.items():
+            found[name] += ns
+    return found
+
+
+def _other_kernels(base: Mapping[str, float], candidate: Mapping[str, float]) -> list[Obstacle]:
+    return _other(base, candidate, _NAMES_PCT)
+
+
+def _other(base: Mapping[Any, float], candidate: Mapping[Any, float], least: float) -> list[Obstacle]:
+    """Return that too little of the GPU's time is in what both have. least: percent of either side."""
+    if not base or not candidate:
         return []
-    both = work[0].keys() & work[1].keys()
-    shares = [100 * sum(ns for name, ns in of_side.items() if name in both) / sum(of_side.values()) for of_side in work]
+    both = base.keys() & candidate.keys()
+    shares = [100 * sum(ns for name, ns in side.items() if name in both) / sum(side.values()) for side in (base, candidate)]
     return [Obstacle(WORK, *(f"{pct:.0f} %" for pct in shares))] if max(shares) < least else []
 
 
@@ -103,5 +130,5 @@ def _by_operator(side: Side) -> Mapping[object, int]:
     return found
 
 
-def _by_kernel(side: Side) -> Mapping[object, int]:
+def _by_kernel(side: Side) -> Mapping[str, int]:
     return {piece.key: piece.ns for pieces in side.sums.pieces.values() for piece in pieces if piece.family != "memory"}

@@ -1,4 +1,4 @@
-"""Which runs the two sides of a check mean: runs of a store, stores, or captures, which are read into a temporary one."""
+"""Which runs names mean: runs of a store, stores, baselines, or captures, which are read into a temporary store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.gate.check import Asked, Check, of_places
+from nsightlens.gate import baselines
+from nsightlens.gate.baselines import Saved
+from nsightlens.gate.check import Asked, Check, of_sides
 from nsightlens.store.comparison import Place
 from nsightlens.store.store import Store, is_store, locate
 
@@ -20,18 +22,18 @@ Read = Callable[[Path, Path, str], None]
 def checked(
     base: Sequence[str], candidate: Sequence[str], store: Store | Path | None, views: Path | None, asked: Asked, read: Read,
 ) -> Check:
-    """Return the check of two sides. Each name is a run of the store, a store, or a capture or folder of captures.
+    """Return the check of two sides. Each name is a run of the store, a store, the file of a baseline, or a capture or folder.
 
     Captures are read for this check alone. Raises UsageError for a side without a name, and for what is none of these.
     """
     with ExitStack() as stack:
-        sides = _Sides(stack, store, views, read)
+        sides = Named(stack, store, views, read)
         before, after = sides.named("base", base), sides.named("candidate", candidate)
-        return of_places(sides.places(before), sides.places(after), asked)
+        return of_sides(sides.places(before), sides.places(after), asked)
 
 
-class _Sides:
-    """What is open while two sides are read: the user's store, if there is one, stores by path, and the temporary one."""
+class Named:
+    """What is open while names are read: the user's store, if there is one, stores by path, and the temporary one."""
 
     def __init__(self, stack: ExitStack, store: Store | Path | None, views: Path | None, read: Read) -> None:
         self._stack, self._views, self._read = stack, views, read
@@ -40,12 +42,17 @@ class _Sides:
         self._folder = Path(stack.enter_context(TemporaryDirectory(prefix="nsightlens-"))) / "store"
         self._labels: set[str] = set()
 
-    def named(self, side: str, names: Sequence[str]) -> list[Place | str]:
+    @property
+    def runs(self) -> list[str]:
+        """Return the runs of the user's store."""
+        return list(self._store.values_of("run")) if self._store else []
+
+    def named(self, side: str, names: Sequence[str]) -> list[Place | Saved | str]:
         """Return the runs of a side: of a capture what its run is called in the temporary store."""
         if not names:
             raise UsageError(f"name the {side}: a run of the store, a capture, or a folder of captures", subject=side)
-        runs = self._store.values_of("run") if self._store else []
-        found: list[Place | str] = []
+        runs = self.runs
+        found: list[Place | Saved | str] = []
         for name in names:
             if self._store and name in runs:
                 found.append(Place(self._store, name, name))
@@ -55,15 +62,17 @@ class _Sides:
             elif is_store(Path(name)):
                 other = self._opened(Path(name))
                 found += [Place(other, run, run) for run in other.values_of("run")]
+            elif baselines.is_baseline(Path(name)):
+                found.append(baselines.read(Path(name)))
             else:
                 found.append(self._captured(Path(name)))
         if not found:
             raise NsightlensError(f"{', '.join(names)}: no run here to check")
         return found
 
-    def places(self, named: Sequence[Place | str]) -> list[Place]:
+    def places(self, named: Sequence[Place | Saved | str]) -> list[Place | Saved]:
         """Return the runs of a side, those of captures in the temporary store."""
-        return [each if isinstance(each, Place) else Place(self._temporary, each, each) for each in named]
+        return [Place(self._temporary, each, each) if isinstance(each, str) else each for each in named]
 
     @cached_property
     def _temporary(self) -> Store:

@@ -86,7 +86,7 @@ def answer(
     figures = [[figure(one, question.item) for one in side] for side in sides]
     counts = len(sides[0]), len(sides[1])
     known = [[value for value in side if value is not None] for side in figures]
-    means = _mean(known[0], question), _mean(known[1], question)
+    means = mean(known[0], question), mean(known[1], question)
     if len(known[0]) < counts[0] or len(known[1]) < counts[1]:
         return Answer(question, UNDECIDED, *means, counts, why=MISSING)
     is_ratio = question.unit == PERCENT
@@ -128,7 +128,8 @@ def _in_unit(value: float | None, is_ratio: bool) -> float | None:
     return 100 * (exp(value) - 1) if is_ratio and value is not None else value
 
 
-def _mean(values: Sequence[float], question: Question) -> float | None:
+def mean(values: Sequence[float], question: Question) -> float | None:
+    """Return the mean of figures of recordings, geometric of times; None without any."""
     if not values:
         return None
     if question.unit == PERCENT and all(values):

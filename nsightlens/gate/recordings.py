@@ -25,8 +25,8 @@ _FEWEST = 3
 """Steps from which on the first is not steady."""
 _WARM_UP = "warm"
 _PROFILES = """
-SELECT profile_id, execution_id, any_value(settings['git_commit']) AS commit, list(DISTINCT host ORDER BY host) FILTER (
-    host IS NOT NULL) AS hosts, list(DISTINCT pid) FILTER (pid IS NOT NULL) AS pids
+SELECT profile_id, execution_id, origin_epoch_ns, any_value(settings['git_commit']) AS commit,
+    list(DISTINCT host ORDER BY host) FILTER (host IS NOT NULL) AS hosts, list(DISTINCT pid) FILTER (pid IS NOT NULL) AS pids
 FROM profiles LEFT JOIN processes USING (profile_id) WHERE profiles.run = $1 GROUP BY ALL
 """
 _NUMBERED = "SELECT profile_id, recording, first_ns FROM recordings WHERE run = $1 AND tool = $2"
@@ -47,6 +47,8 @@ FROM step_times WHERE run = $1 AND profiler = 'none' AND start_ns IS NOT NULL OR
 @dataclass(frozen=True, slots=True)
 class Recording:
     """One execution of a side, and its figures. run: whence; tool: what timed it, nsys, kineto or plain.
+
+    begun_ns: when its first GPU work, or its first step, began, in ns since the epoch; None where not known.
 
     node: the hosts that it ran on; windows: how many captures of one process it is. steps: steady ones, 0 where the figure is
     that of first to last GPU work; dropped: warm-up before them. slow_pct: the share of their time above twice the median; None
@@ -71,6 +73,7 @@ class Recording:
     kernels: Mapping[str, float] = field(default_factory=dict)
     drift_pct: float | None = None
     slowed_ns: int = 0
+    begun_ns: int | None = None
 
 
 @dataclass(slots=True)
@@ -183,7 +186,7 @@ def _of_trees(capture: _Capture, tool: str, per_step: bool) -> Recording:
         slow_share(steady) if per_step else None, len({(tree.profile_id, tree.window_index) for tree in by_gpu[gpu]}),
         100 * sum(tree.lengths["communication"] for tree in capture.trees) / whole, capture.peak,
         _means(((piece.family, piece.ns) for piece in pieces), parts), _means(((piece.key, piece.ns) for piece in pieces), parts),
-        _drift(steady) if per_step else None, max(tree.slowed_ns for tree in capture.trees))
+        _drift(steady) if per_step else None, max(tree.slowed_ns for tree in capture.trees), capture.first_ns or None)
 
 
 def _lengths(tree: Tree, per_step: bool) -> Int:
@@ -217,10 +220,13 @@ def _plain(place: Place) -> Iterator[Recording]:
     about = {row["profile_id"]: row for row in place.store.sql(_PROFILES, [place.run]).to_pylist()}
     ranks: dict[str, list[_Timed]] = defaultdict(list)
     profiles: dict[str, set[str]] = defaultdict(set)
+    begun: dict[str, list[int]] = defaultdict(list)
     for profile, rows in _grouped(place.store.sql(_PLAIN, [place.run]).to_pylist(), "profile_id"):
         timed = _timed(rows)
         if timed:
             execution = about[profile]["execution_id"] or profile
+            origin = about[profile]["origin_epoch_ns"]
+            begun[execution] += [] if origin is None else [origin + row["start_ns"] for row in rows]
             ranks[execution].append(timed)
             profiles[execution].add(profile)
     for number, (execution, of_ranks) in enumerate(sorted(ranks.items())):
@@ -228,7 +234,7 @@ def _plain(place: Place) -> Iterator[Recording]:
         slowest = max(of_ranks, key=lambda each: each.figure)
         yield Recording(place.name, PLAIN, number, ", ".join(sorted(hosts)) or None,
                         about[min(profiles[execution])]["commit"], slowest.steps, slowest.dropped, slowest.mean, slowest.figure,
-                        slowest.slow)
+                        slowest.slow, begun_ns=min(begun[execution], default=None))
 
 
 @dataclass(frozen=True, slots=True)

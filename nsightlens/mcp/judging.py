@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.gate.check import Asked, of_places
+from nsightlens.gate.check import Asked, of_sides
 from nsightlens.mcp.answers import Answer, call_of
 from nsightlens.pages import from_python, verdict_page
 from nsightlens.pages.envelope import About, judged_windows, window_of
@@ -94,7 +94,7 @@ def check(session: Session, base: list[str], candidate: list[str]) -> Answer:
     for run in (*base, *candidate):
         confirm(session.store.values_of, {"run": run}, "{}")  # nothing else of the file system is read
     before, after = ([Place(session.store, run, run) for run in side] for side in (base, candidate))
-    found = of_places(before, after, Asked())
+    found = of_sides(before, after, Asked())
     sides = (("--base", run) for run in base), (("--candidate", run) for run in candidate)
     return Answer(
         Command("check", tuple(option for side in sides for option in side)),

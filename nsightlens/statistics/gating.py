@@ -1,4 +1,4 @@
-"""Whether recordings of a candidate are beyond those of a base: intervals of Student's and Welch's t, paired on nodes that can be.
+"""Whether recordings of a candidate are beyond those of a base: Student's and Welch's t, paired on nodes if it can be.
 
 Replicates are recordings (executions): a figure of each comes in. Two designs are one regression on the side and, where every
 recording ran on a node that both sides used, on the nodes. How much the sides vary may differ: the wider of the pooled and of

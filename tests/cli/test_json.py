@@ -31,6 +31,7 @@ ASKED = {
     "compare-ranks": ["compare", "ranks"], "compare-runs": ["compare", "base", "fused"],
     "roofline": ["roofline"],
     "check": ["check", "--base", "base", "--candidate", "fused", "--on-undecided", "pass", "--force"],
+    "baseline-list": ["baseline", "list"], "history": ["history"],
     "scan": ["scan", str(ROOT / "fixtures/resnet18_cpu")], "reconcile": ["reconcile", "x.csv", "a = b"],
 }
 
@@ -72,7 +73,10 @@ def test_every_answer_is_what_its_schema_says(
     monkeypatch.chdir(tmp_path)
     Path("x.csv").write_text("a,b\n1,2\n")
     of_two = name in ("compare-runs", "check")
+    monkeypatch.setenv("NSIGHTLENS_BASELINES", str(tmp_path / "baselines"))
     monkeypatch.setenv("NSIGHTLENS_STORE", str(shared("base-and-fused", _two_runs) if of_two else bundled_store))
+    if name == "baseline-list":
+        run("baseline", "set", "main", "demo-run")
     answer = valid(json.loads(run(*ASKED[name], "-f", "json").stdout))
     assert answer["schema"] == f"nsightlens.{name}" and (answer.get("rows") or answer["tables"])
     again = json.loads(run(*shlex.split(answer["repeat"])[1:]).stdout)

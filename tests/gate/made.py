@@ -70,7 +70,7 @@ def stepped(
     return path
 
 
-def timed(path: Path, segments: dict[str, list[int]], execution: str, *, drain: int = 0) -> Path:
+def timed(path: Path, segments: dict[str, list[int]], execution: str, *, drain: int = 0, run: str = "x") -> Path:
     """Write a workload's own steps of so many ns under no profiler. drain: how long the device goes on after the last."""
     path.parent.mkdir(parents=True, exist_ok=True)
     windows, now = [], 10**18
@@ -81,5 +81,5 @@ def timed(path: Path, segments: dict[str, list[int]], execution: str, *, drain: 
             now += length
         now += drain
         windows.append({"name": name, "start_epoch_ns": begin, "end_epoch_ns": now, "steps": steps})
-    path.write_text(json.dumps({"run": "x", "rank": 0, "execution_id": execution, "tool": "plain", "windows": windows}))
+    path.write_text(json.dumps({"run": run, "rank": 0, "execution_id": execution, "tool": "plain", "windows": windows}))
     return path

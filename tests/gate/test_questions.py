@@ -107,4 +107,4 @@ def test_a_difference_of_nodes_is_none_of_the_program(
 ) -> None:
     """Where each recording has a node of its own, as in containers, nodes vary as recordings do."""
     sides = tuple([replace(PLAIN, node=node) for node in side] for side in (base, candidate))
-    assert bool(obstacles(([], []), (sides[0], sides[1]), "kineto", None)) is forbids
+    assert bool(obstacles(({}, {}), (sides[0], sides[1]), ([], []), None)) is forbids
