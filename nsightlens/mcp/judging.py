@@ -106,7 +106,8 @@ def check(session: Session, base: list[str], candidate: list[str]) -> Answer:
 
 def compare_ranks(session: Session, run: str | None = None, tool: str | None = None) -> Answer:
     """Say which rank the others wait for in collectives and by how much, which process group is slow, how accurate the clocks of
-    the ranks are, and what takes longer on some ranks than on others.
+    the ranks are, and what takes longer on some ranks than on others. In straggler a rank is late by what it came behind the one
+    before it: of ranks that are late together, summary has the time.
     """
     wanted = {name: value for name, value in (("run", run), ("tool", tool)) if value is not None}
     pages = from_python.ranks(session.store, dict(wanted))
