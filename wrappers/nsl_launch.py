@@ -357,7 +357,20 @@ _SETTER = re.compile(r"(?:(?<![\w-])--?g?env|setenv|config[\s\0]+set|set[\s\0]+-
                      r")[\s\0]+\Z")
 """What stands before a name whose value is the next word; the last are lines of a .netrc."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_BEHIND_OPTION = re.compile(r"\0--?\w[^\0=]*\0\Z")
+_KNOWN = frozenset((
+    "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "WANDB_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN",
+    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "NGC_API_KEY",
+    "NVIDIA_API_KEY", "COMET_API_KEY", "NEPTUNE_API_TOKEN", "CLEARML_API_SECRET_KEY", "MLFLOW_TRACKING_PASSWORD",
+    "MLFLOW_TRACKING_TOKEN", "SLACK_BOT_TOKEN", "TELEGRAM_BOT_TOKEN", "NPM_TOKEN", "TWINE_PASSWORD", "DOCKER_PASSWORD",
+    "MYSQL_PWD"))
+"""Variables that mean one secret wherever they stand: the word behind them is one, but for those that go on with a sentence."""
+_GOES_ON = re.compile(
+    r"(?:is|are|was|were|be|been|and|or|but|nor|not|in|into|on|at|to|of|for|from|by|with|within|without|as|if|when|where|while|via"
+    r"|before|after|until|since|unless|then|than|that|this|which|the|an?|your|its|must|may|might|can|cannot|could|should|would|will"
+    r"|has|have|had|does|did|do|isn|wasn|here|there|instead|again|first|only|also|too|environment|env|variables?|vars?|values?"
+    r"|secrets?|tokens?|keys?|passwords?|set|unset|given|found|missing|needed|required|invalid|expired|expires|empty|undefined"
+    r"|exported|provided|struck)(?:'\w+)?\W*", re.IGNORECASE)
+_BEHIND_OPTION = re.compile(r"\0--?\w[^\0=]*\0\Z|(?:\A|\s)--?\w[^\s\0=]*\s+\Z")
 _LINE_BEGINS = re.compile(r"(?:\A|[\n\0;])[^\S\n]*\Z")
 _REST_OF_LINE = re.compile(r"(?=[^\s\0\d]*\d)(?=[^\s\0]*[^\s\0\d])[^\s\0]+(?=[^\S\n]{0,20}(?:[\n\0;]|\Z))")
 _CALL = re.compile(r"\w\(\s*\\*['\"]\Z")
@@ -544,8 +557,11 @@ def _is_variable(text: str, found: re.Match[str]) -> bool:
     value = _WORD.match(text, begin, begin + _JUDGED)
     if not _VARIABLE.fullmatch(found["name"]) or not value or _VARIABLE.fullmatch(value[0]):
         return False
+    is_passed_on = _BEHIND_OPTION.search(text, max(start - 60, 0), start) is not None   # mpirun -x HF_TOKEN program
     if "\0" in found["before"]:
-        return _BEHIND_OPTION.search(text, max(start - 60, 0), start) is None
+        return not is_passed_on
+    if found["name"] in _KNOWN and not is_passed_on and not _GOES_ON.fullmatch(value[0]):
+        return value[0][0] not in "-([{|<>=&;"
     has_line = _LINE_BEGINS.search(text[max(start - 20, 0):start]) and _REST_OF_LINE.match(text, begin)
     return has_line is not None or _RANDOM.fullmatch(value[0]) is not None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 import pytest
@@ -46,6 +49,33 @@ def answered(shared: Shared) -> Path:
     return shared("across", make)
 
 
+class _Here:
+    """A pool of workers that is this process: a worker loads all that we are made of."""
+
+    def __init__(self, _: int) -> None:
+        self._cache = os.environ["XDG_CACHE_HOME"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.environ["XDG_CACHE_HOME"] = self._cache
+
+    def submit(self, call: Callable[..., object], *given: object) -> Future[object]:
+        done: Future[object] = Future()
+        done.set_result(call(*given))
+        return done
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let two views be answered across profiles, and one of a profile, in this process."""
+    busy_time = answers.answerable()["busy_time"]
+    monkeypatch.setattr(answers, "answerable", lambda: {"busy_time": busy_time})
+    monkeypatch.setattr(answer_across, "VIEWS", {name: answer_across.VIEWS[name] for name in ("findings", "profile_overview")})
+    monkeypatch.setattr("nsightlens.pipeline.workers.Pool", _Here)
+
+
 def test_the_pages_find_every_answer(answered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What they ask across profiles is kept, so the lists are complete."""
     def computed(_: object, view: View, parameters: Mapping[str, object], compute: Callable[[], pa.Table]) -> pa.Table:
@@ -77,6 +107,7 @@ def test_other_parameters_are_computed(answered: Path) -> None:
         assert store.view("top_kernels", how_many=2).num_rows < store.view("top_kernels", how_many=8).num_rows
 
 
+@pytest.mark.usefixtures("few")
 def test_a_change_drops_them_and_compaction_does_not(tmp_path: Path) -> None:
     store = tmp_path / "store"
     ingest([_ranks(tmp_path / "job", 0, 1)], store, answers=True, jobs=1)
@@ -95,6 +126,7 @@ def test_a_change_drops_them_and_compaction_does_not(tmp_path: Path) -> None:
     assert _kept(store) == set()
 
 
+@pytest.mark.usefixtures("few")
 def test_other_code_does_not_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "store"
     ingest([_ranks(tmp_path / "job", 0, 1)], store, answers=True, jobs=1)
@@ -105,6 +137,7 @@ def test_other_code_does_not_read_them(tmp_path: Path, monkeypatch: pytest.Monke
     assert ingest([tmp_path / "job"], store, answers=True, jobs=1).across_s is not None
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(("held", "brings", "are_kept"), [((), (0, 1), True), ((0,), (1,), True), ((0, 1), (2,), False),
                                                           ((), (0,), False)])
 def test_they_are_made_where_most_is_new(
@@ -143,6 +176,7 @@ def test_too_large_rows_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert 0 < len(kept) < len(every) and kept.keys() == {asked for asked, rows in every.items() if rows.nbytes <= 300}
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("error", [OSError("disk full"), MemoryError()])
 def test_a_failure_leaves_the_store_to_compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fails(*_: object) -> None:
@@ -156,6 +190,7 @@ def test_a_failure_leaves_the_store_to_compute(tmp_path: Path, monkeypatch: pyte
         assert opened.view("findings").num_rows >= 0 and opened.view("profile_overview").num_rows == 2
 
 
+@pytest.mark.usefixtures("few")
 def test_ctrl_c_says_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
