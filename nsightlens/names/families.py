@@ -52,7 +52,7 @@ def _words(family: str, words: str, comment: str) -> Rule:
     return _own(family, rf"(?<![A-Za-z])(?:{words})(?![a-z])|(?<![A-Z])(?:{titled})(?![a-z])", comment)
 
 
-_NORMS = r"(?:batch|layer|rms|group|instance)_?norm|softmax"
+_NORMS = r"(?:batch|layer|rms|group|instance)_?norm|soft_?max"
 
 FAMILIES: tuple[Rule, ...] = (
     # --- what is not compute comes first
@@ -101,7 +101,7 @@ FAMILIES: tuple[Rule, ...] = (
           r"^ComputeInternalGradients|^ComputeFusedParams",
           "batch, layer, RMS, group and instance norm, softmax: ATen, cuDNN, MIOpen, apex, CK, vLLM"),
     # --- convolution, before the matrix products it is made of
-    _rule("convolution", r"(?i:implicit_?gemm|convolve_|convolution|winograd|(?<![a-z])(?:wgrad|dgrad|fprop)(?![a-z]))|"
+    _rule("convolution", r"(?i:implicit_?gemm|convolve|convolution|winograd|(?<![a-z])(?:wgrad|dgrad|fprop)(?![a-z]))|"
           r"[sh]\d*cudnn_|(?<![A-Za-z])(?:de)?[Cc]onv(?:[123]d|_(?!diff|flux|term|rhs|tend|adv|vel|heat|check|crit)|[A-Z]|$)|[a-z]Conv(?:[123]d|[A-Z_])",
           "cuDNN, xmma, CUTLASS, CK: forward, data and weight gradient, Winograd; no convection of a PDE (conv_diff)"),
     _rule("convolution", r"^igemm_(?:fwd|bwd|wrw)_|^miopenSp3|^gcnAsmConv|^MIOpenConv|^(?i:im2d?2?col|col2im|vol2col)|"
@@ -109,9 +109,9 @@ FAMILIES: tuple[Rule, ...] = (
           "MIOpen; im2col; FFT, offset and filter helpers of cuDNN's convolutions"),
     # --- matrix products
     _rule("reduction", r"^(?:dot_kernel|reduce_1Block_kernel|asum_|nrm2_|iamax_)", "cuBLAS level 1: dot products and norms"),
-    _rule("gemm", r"(?i:gemm|gemv|mat(?:rix)?_?mul|mat(?:rix)?_?vec(?:tor)?_?mul|mega_moe|split_?k_?reduce|"
-          r"reduce_?split_?k)|^Cijk_|^nvjet_|^bmm_|^cutlass_\d+_",
-          "cuBLAS, cuBLASLt (nvjet), CUTLASS, xmma, Tensile and hipBLASLt, CK, TensorRT-LLM, DeepGEMM, the samples' matrixMul"),
+    _rule("gemm", r"(?i:gemm|gemv|mat(?:rix)?_?mul|(?<![a-z])mul_?mat|mat(?:rix)?_?vec(?:tor)?_?mul|mega_moe|"
+          r"split_?k_?reduce|reduce_?split_?k)|^Cijk_|^nvjet_|^bmm_|^cutlass_\d+_",
+          "cuBLAS, cuBLASLt (nvjet), CUTLASS, xmma, Tensile and hipBLASLt, CK, TensorRT-LLM, DeepGEMM, ggml, matrixMul"),
     _own("gemm", r"[Mm]arlin|machete|fused_moe_kernel|(?<![A-Za-z])(?:mm|bmm|addmm)(?![a-z])|"
          r"(?<![a-z])[sdcz]?(?:trsm|trmm|syrk|herk)", "Marlin, Machete, products of MoE layers, other level 3 BLAS"),
     # --- memory movement
@@ -141,11 +141,11 @@ FAMILIES: tuple[Rule, ...] = (
     _own("normalization", r"[Nn]orm(?:alize)?(?![a-z])|(?i:welford)", "own name: norms"),
     _words("reduction", "reduce|reduction|sum|mean|scan|cumsum|cumprod|sort|argsort|argmax|argmin|amax|histogram|bincount|"
            "unique|nonzero|dot|pool", "own name: reductions, scans, sorts"),
-    _words("memory", "copy|memcpy|memset|gather|scatter|transpose|permute|unpermute|cat|concat|stack|slice|pad|embedding|"
-           "reformat|shuffle|expand", "own name: moves data"),
+    _words("memory", "copy|cpy|memcpy|memset|get_rows|set_rows|gather|scatter|transpose|permute|unpermute|cat|concat|stack|slice|"
+           "pad|embedding|reformat|shuffle|expand", "own name: moves data"),
     _words("elementwise", "add|sub|subtract|mul|multiply|div|divide|pow|sqrt|exp|log|sin|cos|tanh|sigmoid|relu|gelu|silu|"
            "swiglu|activation|act|bias|dropout|axpy|saxpy|daxpy|scal|scale|fill|zero|cast|convert|cvt|quant|quantize|"
-           "dequantize|dequant|mask|masked|tril|triu|where|clamp|range|arange|random|uniform|normal|philox|lerp",
+           "dequantize|dequant|mask|masked|tril|triu|where|clamp|bcast|range(?=_)|arange|random|uniform|normal|philox|lerp",
            "own name: element by element"),
 )
 """(family, pattern, what it covers): ordered, the first that is found decides."""

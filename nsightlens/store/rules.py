@@ -8,7 +8,7 @@ and not with their rules, so that a store opens without loading a reader.
 from __future__ import annotations
 
 VERSIONS = {
-    "names": 6,
+    "names": 7,
     "launches": 2,
     "attribution": 3,
     "overruns": 1,
