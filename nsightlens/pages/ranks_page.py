@@ -206,8 +206,8 @@ def _verdicts(rows: list[Row]) -> list[str]:
     said += _as_late(rows, late)
     if hidden is not None:
         error = hidden["lag_threshold_ns"]
-        why = ": no common clock" if error is None else f", ± {duration(error)}"
-        said.append(f"{counted(hidden['collectives'], 'collective')}: cannot tell who was last{why}.")
+        why = "unknown: no common clock" if error is None else f"within the clocks' error, ± {duration(error)}"
+        said.append(f"In {counted(hidden['collectives'], 'collective')} the last rank is {why}.")
     if not rows:
         return ["Cannot tell who was late: no collective could be matched across the ranks."]
     return said or ["No rank was late in any collective."]

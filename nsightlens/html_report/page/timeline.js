@@ -37,7 +37,7 @@ async function timelineOf(shown, isByClock) {
     return { step: { ...step, late }, table: late ? table.with("start_ns", (start) => start + late) : table };
   }));
   const details = el("aside", { class: "details", "aria-live": "polite" },
-    el("p", { class: "note" }, "GPU busy: pale with any work, strong where kernels compute (not where they move or set memory, or communicate)."));
+    el("p", { class: "note" }, "GPU busy: pale with any work, strong in kernels that compute (no copies, no collectives)."));
   const open = new Set(processes.length < 3 ? processes.keys() : []);
   const timeline = new Timeline(processes, open, (chosen) => describe(details, chosen, timeline),
     (area) => describeArea(details, area));
