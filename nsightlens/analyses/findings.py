@@ -59,8 +59,8 @@ from nsightlens.diagnosis.verdict import START_UP
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("place", pa.int32()), ("cause", pa.string()), ("subject", pa.string()),
     ("issuer", pa.string()), ("about", pa.string()), ("rank", pa.int32()), ("who", pa.string()), ("total_ns", pa.int64()),
-    ("of_ns", pa.int64()), ("share_pct", pa.float64()), ("winnable_ns", pa.int64()),
-    ("confidence", pa.string()), ("what", pa.string()), ("action", pa.string()),
+    ("of_ns", pa.int64()), ("share_pct", pa.float64()),
+    ("winnable_ns", pa.int64()), ("confidence", pa.string()), ("what", pa.string()), ("action", pa.string()),
     ("against", pa.string()), ("more", pa.string()), ("command", pa.list_(pa.string()))])
 
 

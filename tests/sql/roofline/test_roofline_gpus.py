@@ -102,7 +102,7 @@ def test_every_peak_but_memory_is_held_by_the_arithmetic(row: dict[str, str]) ->
 
 
 _LINKS = {"A100 SXM4": 12 * 25, "H100 SXM5": 18 * 25, "H200 SXM": 18 * 25, "B200": 18 * 50, "MI300X": 7 * 64, "MI325X": 7 * 64}
-"""GB/s per direction: links of a GPU times the rate of one. Where a bridge or the wiring decides, a datasheet does not know."""
+"""GB/s per direction: links of a GPU times the rate of one. Where a bridge or the host decides, a datasheet does not know."""
 _PCIE = {10**6 * round(16 * rate / 8 * 128 / 130 * 1000) for rate in (8, 16, 32)}
 """16 lanes of 8, 16 and 32 GT/s, of which 128 of 130 bits are data."""
 
