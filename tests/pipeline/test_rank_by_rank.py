@@ -1,4 +1,4 @@
-"""A job whose ranks come one by one, or that is answered in small batches, is the store of all at once, with its answers."""
+"""A job whose ranks come one by one, from one folder or another, is the store of all at once, answers included."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def _rows(store: Path) -> dict[str, list[tuple[Any, ...]]]:
                 for name in [*TABLES, "_answers", *names]}
 
 
-def test_rank_by_rank_and_in_small_batches_is_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch may hold a part only of the profiles whose rows lie together."""
+def test_rank_by_rank_is_all_at_once(tmp_path: Path) -> None:
     job_input.write(tmp_path / "made", job_input.job(32, 2))
     (tmp_path / "made" / "truth.json").unlink()
     captures = sorted(tmp_path.glob("made/*.json"))[:11]
@@ -42,18 +41,30 @@ def test_rank_by_rank_and_in_small_batches_is_all_at_once(tmp_path: Path, monkey
         (tmp_path / folder).mkdir()
         for capture in some:
             shutil.copy2(capture, tmp_path / folder)
-    one_by_one, at_once, in_batches = (tmp_path / name for name in ("one_by_one", "at_once", "in_batches"))
+    one_by_one, at_once = tmp_path / "one_by_one", tmp_path / "at_once"
     nl.ingest(tmp_path / "here", store=one_by_one, run=RUN, answers=True, jobs=1).close()
     shutil.copy2(captures[9], tmp_path / "here")
     for folder in ("here", "late"):
         nl.ingest(tmp_path / folder, store=one_by_one, run=RUN, answers=True, jobs=1).close()
     nl.ingest(tmp_path / "all", store=at_once, run=RUN, answers=True, jobs=1).close()
+    found, expected = _rows(one_by_one), _rows(at_once)
+    assert found.keys() == expected.keys()
+    assert len(expected["profiles"]) == len(captures)
+    assert expected["_answer__gpu_states"]
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+
+
+def test_profiles_that_share_parts_are_answered_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch may hold a part only of the profiles whose rows lie together."""
+    job_input.write(tmp_path / "made", job_input.job(32, 2))
+    (tmp_path / "made" / "truth.json").unlink()
+    for capture in sorted(tmp_path.glob("made/*.json"))[9:]:
+        capture.unlink()
+    nl.ingest(tmp_path / "made", store=tmp_path / "together", run=RUN, answers=True, jobs=1).close()
     monkeypatch.setattr(answers, "WORTH_IT", 60)
-    nl.ingest(tmp_path / "all", store=in_batches, run=RUN, answers=True, jobs=1).close()
-    expected = _rows(at_once)
-    assert len(expected["profiles"]) == len(captures) and expected["_answer__gpu_states"]
-    for store in (one_by_one, in_batches):
-        found = _rows(store)
-        assert found.keys() == expected.keys()
-        for name, rows in expected.items():
-            assert found[name] == rows, (store.name, name)
+    nl.ingest(tmp_path / "made", store=tmp_path / "apart", run=RUN, answers=True, jobs=1).close()
+    found, expected = _rows(tmp_path / "apart"), _rows(tmp_path / "together")
+    assert found.keys() == expected.keys()
+    for name, rows in expected.items():
+        assert found[name] == rows, name
