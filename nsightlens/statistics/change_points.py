@@ -1,8 +1,8 @@
 """Where a series changed its level: the stretch that differs most from the rest, again within each part, by a permutation test.
 
-A stretch counts where fewer than 1 % of the orders of the same values have one that differs as much (circular binary segmentation of
-Olshen et al., 2004; a stretch at an end weighs more). So a series without a change, whose values are exchangeable, is said to have
-one in 1 % at most, whatever their distribution. Values that depend on their neighbours (a node that drifts) are not exchangeable.
+A stretch counts where fewer than 1 % of the orders of the same values have one that differs as much (circular binary segmentation
+of Olshen et al., 2004; a stretch at an end weighs more). So a series without a change, whose values are exchangeable, is said to
+have one in 1 % at most, whatever their distribution. Values that depend on their neighbours (a node that drifts) are not.
 """
 
 from __future__ import annotations
