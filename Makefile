@@ -11,7 +11,7 @@ SECONDS ?= 600
 STATE ?= fuzz-state
 MUTANTS ?= mutants-state
 CAPTURES ?= 750
-COMPARISONS ?= 700
+COMPARISONS ?= 2000
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= python3.11
 

@@ -116,10 +116,12 @@ def known(name: str) -> Path:
 
 
 def is_baseline(path: Path) -> bool:
-    """Return whether a file begins as a baseline does."""
+    """Return whether a file begins as a baseline does; pipes and devices are not opened."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
-            return path.is_file() and file.read(len(_BEGIN)) == _BEGIN
+            return file.read(len(_BEGIN)) == _BEGIN
     except OSError:
         return False
 

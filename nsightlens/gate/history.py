@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from itertools import pairwise
-from math import exp, log
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,9 +13,9 @@ from nsightlens.errors import NsightlensError, UsageError, no_store
 from nsightlens.gate import baselines, history_words
 from nsightlens.gate import questions as gate
 from nsightlens.gate.baselines import Saved
+from nsightlens.gate.levels import Point, levels, point
 from nsightlens.gate.places import Named, Read
-from nsightlens.gate.recordings import PLAIN, Recording
-from nsightlens.statistics.change_points import change_points
+from nsightlens.gate.recordings import PLAIN
 from nsightlens.store.store import Store, locate
 
 _TIMED = (PLAIN, "nsys", "kineto")
@@ -30,38 +27,6 @@ _CHANGES = pa.schema([
     ("change", pa.float64()), ("base_runs", pa.int64()), ("candidate_runs", pa.int64())])
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A run in a history. begun_ns: of its first recording, since the epoch; value: the mean of its recordings' figures.
-
-    level: number of the stretch without a change, from 0; has_changed: whether it is the first of one.
-    """
-
-    run: str
-    begun_ns: int | None
-    commit: str | None
-    tool: str
-    recordings: int
-    value: float
-    level: int = 0
-    has_changed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of level. run: the first after it; base, candidate: means over the runs before and after, as many as counted;
-    change: in percent, or in points of a share."""
-
-    run: str
-    begun_ns: int | None
-    commit: str | None
-    base: float
-    candidate: float
-    change: float
-    base_runs: int
-    candidate_runs: int
-
-
 class History(dict[str, pa.Table]):
     """The tables of a history (runs, changes); printed, what it says.
 
@@ -71,7 +36,7 @@ class History(dict[str, pa.Table]):
 
     def __init__(self, question: gate.Question, points: Sequence[Point], left_out: Sequence[str], is_dated: bool) -> None:
         self.question, self.left_out, self.is_dated = question, tuple(left_out), is_dated
-        self.points, self.changes = _levels(points, question)
+        self.points, self.changes = levels(points, question)
         self.sentences = history_words.sentences(question, self.points, self.changes, self.left_out, is_dated=is_dated)
         super().__init__(runs=pa.Table.from_pylist([asdict(each) for each in self.points], schema=_RUNS),
                          changes=pa.Table.from_pylist([asdict(each) for each in self.changes], schema=_CHANGES))
@@ -116,47 +81,12 @@ def of_sides(sides: Sequence[tuple[str, Saved]], item: str) -> History:
     (question,) = (each for each in gate.questions(0, 0, {item: 0}, every) if each.item == item)
     points, left_out = [], []
     for name, recordings in series:
-        point = _point(name, recordings, question)
-        if point is None:
+        found = point(name, recordings, question)
+        if found is None:
             left_out.append(name)
         else:
-            points.append(point)
+            points.append(found)
     if not points:
         raise UsageError(f"{item}: no run has it", subject="item", value=item)
-    is_dated = all(point.begun_ns is not None for point in points)
+    is_dated = all(each.begun_ns is not None for each in points)
     return History(question, sorted(points, key=lambda each: each.begun_ns or 0) if is_dated else points, left_out, is_dated)
-
-
-def _point(name: str, recordings: Sequence[Recording], question: gate.Question) -> Point | None:
-    """Return the point of a run; None where a recording lacks the figure, or the figure is a time of 0."""
-    known = [gate.figure(one, question.item) for one in recordings]
-    values = [value for value in known if value is not None]
-    value = gate.mean(values, question)
-    if value is None or len(values) < len(known) or (question.unit == gate.PERCENT and not all(values)):
-        return None
-    return Point(name, min((one.begun_ns for one in recordings if one.begun_ns is not None), default=None),
-                 ", ".join(sorted({one.commit for one in recordings if one.commit})) or None, recordings[0].tool,
-                 len(recordings), value)
-
-
-def _levels(points: Sequence[Point], question: gate.Question) -> tuple[tuple[Point, ...], tuple[Change, ...]]:
-    """Return the points with their levels, and the changes between these."""
-    is_ratio = question.unit == gate.PERCENT
-    values = [log(point.value) if is_ratio else point.value for point in points]
-    starts = [0, *change_points(values), len(values)]
-    levels = [sum(values[first:end]) / (end - first) for first, end in pairwise(starts)]
-    found: list[Point] = []
-    changes: list[Change] = []
-    for level, (first, end) in enumerate(pairwise(starts)):
-        found += [_at(point, level, has_changed=bool(level) and place == 0) for place, point in enumerate(points[first:end])]
-        if level:
-            before, after = levels[level - 1], levels[level]
-            shown = (exp(before), exp(after), 100 * (exp(after - before) - 1)) if is_ratio else (before, after, after - before)
-            begins = points[first]
-            changes.append(Change(begins.run, begins.begun_ns, begins.commit, *shown, first - starts[level - 1], end - first))
-    return tuple(found), tuple(changes)
-
-
-def _at(point: Point, level: int, *, has_changed: bool) -> Point:
-    values: dict[str, Any] = {**asdict(point), "level": level, "has_changed": has_changed}
-    return Point(**values)

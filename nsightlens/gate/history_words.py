@@ -11,7 +11,7 @@ from nsightlens.statistics.change_points import FEWEST
 from nsightlens.views.figures import counted, duration, share, size
 
 if TYPE_CHECKING:
-    from nsightlens.gate.history import Change, Point
+    from nsightlens.gate.levels import Change, Point
 
 _COMMIT, _LISTED = 12, 3
 

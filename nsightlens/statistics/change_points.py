@@ -1,8 +1,8 @@
-"""Where a series changed its level: the stretch that differs most from the rest, again within each part, by a test of known error.
+"""Where a series changed its level: the stretch that differs most from the rest, again within each part, by a permutation test.
 
 A stretch counts where fewer than 1 % of the orders of the same values have one that differs as much (circular binary segmentation
-of Olshen et al., 2004, by permutation; a stretch at an end weighs more). So a series without a change, whose values are exchangeable, is said to have one in 1 % at
-most, whatever their distribution. Values that depend on their neighbours (a node that drifts) are not exchangeable.
+of Olshen et al., 2004; a stretch at an end weighs more). So a series without a change, whose values are exchangeable, is said to
+have one in 1 % at most, whatever their distribution. Values that depend on their neighbours (a node that drifts) are not.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _stretch(series: Float, random: np.random.Generator) -> list[int]:
     places = np.array([0, *range(_LEAST, count - _LEAST + 1), count])
     centred = series - series.mean()
     most, first, end = _farthest(centred[None, :], places)
-    if _is_flat(series, float(most[0])) or not _is_beyond(float(most[0]), centred, random, lambda rows: _farthest(rows, places)[0]):
+    if _is_flat(series, float(most[0])):
+        return []
+    if not _is_beyond(float(most[0]), centred, random, lambda rows: _farthest(rows, places)[0]):
         return []
     return [int(place) for place in (first[0], end[0]) if 0 < place < count]
 

@@ -76,7 +76,7 @@ def test_every_answer_is_what_its_schema_says(
     monkeypatch.setenv("NSIGHTLENS_BASELINES", str(tmp_path / "baselines"))
     monkeypatch.setenv("NSIGHTLENS_STORE", str(shared("base-and-fused", _two_runs) if of_two else bundled_store))
     if name == "baseline-list":
-        run("baseline", "set", "main", "demo-run")
+        run("baseline", "set", "main", str(bundled_store))
     answer = valid(json.loads(run(*ASKED[name], "-f", "json").stdout))
     assert answer["schema"] == f"nsightlens.{name}" and (answer.get("rows") or answer["tables"])
     again = json.loads(run(*shlex.split(answer["repeat"])[1:]).stdout)

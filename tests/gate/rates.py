@@ -1,6 +1,6 @@
 """How often `nsightlens check` errs and decides, by simulation: the table of docs/ci.md.
 
-    make check-rates COMPARISONS=700        (or: python -m tests.gate.rates --comparisons 700 --write)
+    make check-rates COMPARISONS=2000       (or: python -m tests.gate.rates --comparisons 2000 --write)
 
 Recordings are simulated step by step (run-to-run and step variance, autocorrelation, warm-up, outliers, slow steps, a slow rank,
 nodes); their figures and the verdict are those of the package. The gate has three questions: step time, slow steps, one family.
@@ -12,7 +12,8 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -26,6 +27,7 @@ PAGE = ROOT / "docs" / "ci.md"
 _BLOCK = re.compile(r"(?<=<!-- check-rates -->\n).*?(?=<!-- end -->)", re.DOTALL)
 SPREADS = (0.005, 0.01, 0.02)
 _STEP_NS, _STEPS, _OF_STEPS, _FAMILY = 10e6, 1000, 0.02, "gemm"
+_SHAPES = 2000
 
 
 @dataclass(frozen=True)
@@ -101,23 +103,36 @@ def _recording(
     sd = spread * (row.varies if is_candidate else 1)
     node = number % row.nodes if row.nodes else None
     level = random.normal(0, sd) + (nodes[node] if node is not None else 0)
-    change = np.log1p(row.change) if is_candidate else 0.0
-    steps = _STEP_NS * np.exp(level + _noise(random, row.correlated))
-    if row.ranks == 1:
-        steps *= np.exp(change)
-    else:  # ranks meet at the end of each step: the slowest makes it
-        slowest = max(np.exp(change), 1.0)
-        steps *= np.maximum(slowest, np.exp(random.normal(0, 0.001, (row.ranks - 1, len(steps)))).max(axis=0))
-    steps[random.random(len(steps)) < row.tripled] *= 3
-    if row.every and is_candidate:
-        steps[::row.every] *= 3
+    slowest = np.exp(np.log1p(row.change)) if is_candidate and row.ranks > 1 else 1.0
+    shapes = _shapes(row.correlated, row.tripled, row.every if is_candidate else 0, row.ranks, float(slowest))
+    shape = shapes[random.integers(len(shapes))]
+    longer = float(np.exp(level + (np.log1p(row.change) if is_candidate and row.ranks == 1 else 0)))
+    family = 0.5 * _STEP_NS * float(np.exp(level + random.normal(0, 0.001)))
+    return replace(shape, number=number, node=None if node is None else str(node), mean_ns=longer * shape.mean_ns,
+                   trimmed_ns=longer * shape.trimmed_ns, families={_FAMILY: family}, kernels={"k": family})
+
+
+@cache
+def _shapes(correlated: float, tripled: float, every: int, ranks: int, slowest: float) -> list[Recording]:
+    """Return recordings of one kind at the mean level, to be drawn from: all steps of a recording grow with its level alike."""
+    random = np.random.default_rng(11)
+    return [_shape(random, correlated, tripled, every, ranks, slowest) for _ in range(_SHAPES)]
+
+
+def _shape(
+    random: np.random.Generator, correlated: float, tripled: float, every: int, ranks: int, slowest: float,
+) -> Recording:
+    steps = _STEP_NS * np.exp(_noise(random, correlated))
+    if ranks > 1:  # ranks meet at the end of each step: the slowest makes it
+        steps *= np.maximum(slowest, np.exp(random.normal(0, 0.001, (ranks - 1, len(steps)))).max(axis=0))
+    steps[random.random(len(steps)) < tripled] *= 3
+    if every:
+        steps[::every] *= 3
     steps[:3] *= (5, 2, 1.5)
     dropped = leading(steps[1:].astype(np.int64)) + 1
     steady = steps[dropped:]
-    family = 0.5 * _STEP_NS * float(np.exp(level + random.normal(0, 0.001)))
-    return Recording("simulated", "kineto", number, None if node is None else str(node), None, len(steady), dropped,
-                     float(steady.mean()), trimmed_mean(steady.tolist()), slow_share(steady.tolist()),
-                     families={_FAMILY: family}, kernels={"k": family})
+    return Recording("simulated", "kineto", 0, None, None, len(steady), dropped, float(steady.mean()),
+                     trimmed_mean(steady.tolist()), slow_share(steady.tolist()))
 
 
 def _noise(random: np.random.Generator, correlated: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -142,7 +157,7 @@ def table(comparisons: int) -> Iterator[str]:
 def main() -> None:
     """Print the table, and put it into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--comparisons", type=int, default=700)
+    parser.add_argument("--comparisons", type=int, default=2000)
     parser.add_argument("--write", action="store_true", help="put it into docs/ci.md")
     options = parser.parse_args()
     lines = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def test_list_and_rm(tmp_path: Path) -> None:
     for name in ("b", "a"):
         run("baseline", "set", name, "base")
     (tmp_path / baselines.FOLDER / "notes.json").write_text("{}")
+    os.mkfifo(tmp_path / baselines.FOLDER / "pipe.json")
     rows = json.loads(run("baseline", "list", "-f", "json").stdout)["rows"]
     assert [(row["baseline"], row["runs"], row["recordings"]) for row in rows] == [("a", "base", 3), ("b", "base", 3)]
     assert run("baseline", "rm", "a").returncode == 0 and baselines.names() == ["b"]
