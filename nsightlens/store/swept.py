@@ -83,7 +83,8 @@ class _Profile:
 def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> dict[str, pa.Table]:
     """Return the rows of views by name, without their order; none where the profile is not fit for it.
 
-    connection: one in which the profile's tables, and no others, are what views read. parts: its parts by table, templates too.
+    connection: one in which the profile's tables, and no others, are what views read. parts: its parts by table, templates too; none where
+    they hold rows of other profiles.
     """
     try:
         profile = _profile(connection, parts)
@@ -109,8 +110,8 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
 
 def _profile(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> _Profile:
     known = connection.sql(_PROFILE).to_arrow_table().to_pylist()
-    if len(known) != 1 or known[0]["tool"] == "ncu" or "graph_executions" in parts or not is_whole(parts):
-        raise UnfitError("not one profile of a timeline without hidden graphs")
+    if not parts or len(known) != 1 or known[0]["tool"] == "ncu" or "graph_executions" in parts or not is_whole(parts):
+        raise UnfitError("not the parts of one profile of a timeline without hidden graphs")
     rows = {table: templates(connection, parts, table) for table in ("kernels", "memory_ops", "api_calls")}
     ranged = [(process, window) for process, window in connection.execute(_RANGED).fetchall()]
     lines = sorted({(row["process_id"], row["window_index"]) for some in rows.values() for row in some} | set(ranged), key=_last)

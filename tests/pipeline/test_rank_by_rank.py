@@ -59,7 +59,7 @@ def test_profiles_that_share_parts_are_answered_once_each(tmp_path: Path, monkey
     """A batch may hold a part only of the profiles whose rows lie together."""
     job_input.write(tmp_path / "made", job_input.job(32, 2))
     (tmp_path / "made" / "truth.json").unlink()
-    for capture in sorted(tmp_path.glob("made/*.json"))[9:]:
+    for capture in sorted(tmp_path.glob("made/*.json"))[11:]:  # so that the last batch is of one
         capture.unlink()
     nl.ingest(tmp_path / "made", store=tmp_path / "together", run=RUN, answers=True, jobs=1).close()
     monkeypatch.setattr(answers, "WORTH_IT", 60)
