@@ -140,7 +140,7 @@ def root(context: click.Context, quiet: bool, verbose: bool, log_file: Path | No
     nsightlens roofline --kernel gemm --time nsys --output roofline.png
 
     The store is ./nsightlens-store unless --store or NSIGHTLENS_STORE says otherwise. Every command takes --help, --quiet,
-    --verbose, --log-file FILE and --debug. Exit codes: 0 success, 1 failure, 2 usage error. --version prints the version.
+    --verbose, --log-file FILE and --debug. Exit codes: 0 success, 1 failure, 2 usage error.
     """
     messages.listen(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
 
