@@ -127,7 +127,7 @@ def _question(each: Answer) -> dict[str, Any]:
 def of_sides(base: Sequence[Place | Saved], candidate: Sequence[Place | Saved], asked: Asked) -> Check:
     """Return the check of runs and baselines, one or several on each side.
 
-    Raises NsightlensError where nothing of both was timed alike.
+    Raises NsightlensError where nothing of both was timed alike, or something only of some.
     """
     sides = tuple(base), tuple(candidate)
     tool, found, traced = _traced(sides)
@@ -137,6 +137,9 @@ def of_sides(base: Sequence[Place | Saved], candidate: Sequence[Place | Saved], 
         raise NsightlensError(
             "nothing to check: one side has neither GPU work on a timeline (nsys, PyTorch profiler) nor steps.json of a run "
             "without a profiler. Times under ncu are those of replayed kernels")
+    lacking = [each.name for side in sides for each in side if not isinstance(each, Saved) and not _tools(each)]
+    if timed is traced and lacking:
+        raise NsightlensError(f"{', '.join(lacking)}: no GPU work on a timeline, as others have it: check without")
     timed_by = "steps" if timed is plain else tool
     against = obstacles((_properties(base, timed_by), _properties(candidate, timed_by)), timed, traced, found)
     traced_too = traced if _fewest(traced) else timed

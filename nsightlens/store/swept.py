@@ -83,8 +83,8 @@ class _Profile:
 def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> dict[str, pa.Table]:
     """Return the rows of views by name, without their order; none where the profile is not fit for it.
 
-    connection: one in which the profile's tables, and no others, are what views read. parts: its parts by table, templates too; none where
-    they hold rows of other profiles.
+    connection: one in which the profile's tables, and no others, are what views read. parts: its parts by table, templates
+    too; none where they hold rows of other profiles.
     """
     try:
         profile = _profile(connection, parts)

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import nsightlens as nl
+from tests.captures import ncu
 from tests.cli.command_line import run
 from tests.conftest import Shared
 from tests.gate.made import jobs
@@ -119,6 +120,13 @@ def test_looks_are_stricter_each_time(store: nl.Store) -> None:
 def test_what_is_asked_wrongly_is_a_usage_error(made: Path, asked: list[str], told: str) -> None:
     done = run("check", *asked, "--store", made / "store")
     assert done.returncode == 2 and told in done.stderr
+
+
+def test_a_run_that_has_no_times_is_not_left_out_without_a_word(made: Path, tmp_path: Path) -> None:
+    ncu(tmp_path / "counters" / "ncu.csv", {"gpu__time_duration.sum": ("ns", "100")})
+    sides: list[str | Path] = ["--base", made / "runs" / "base" / "0", "--candidate", made / "runs" / "slower" / "0"]
+    done = run("check", *sides, "--candidate", tmp_path / "counters")
+    assert done.returncode == 1 and "counters: no GPU work" in done.stderr
 
 
 def test_an_unknown_extension_names_those_that_there_are(made: Path, tmp_path: Path) -> None:
