@@ -165,7 +165,7 @@ lint: $(VENV)/.test
 docs: $(VENV)/.core
 	$(BIN)/python -m nsightlens.views.tables_page > docs/schema.md
 	$(BIN)/python -m nsightlens.views.registry > docs/views.md
-	$(BIN)/python -m nsightlens.views.stubs > nsightlens/store/asking.pyi
+	$(BIN)/python -m nsightlens.views.stubs > nsightlens/store/view_queries.pyi
 
 ## Build the documentation site in site-output/site: docs/, the notebooks, a page per view, a gallery (of the report where chromium is).
 ## A dead link stops it.

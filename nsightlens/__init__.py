@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from nsightlens import plots, recording
     from nsightlens.gate.check import Check
     from nsightlens.html_report import Report
-    from nsightlens.pages.from_python import Pages
-    from nsightlens.pages.shown import Shown
-    from nsightlens.pipeline.ingest import Report as IngestReport
+    from nsightlens.pages.api import Pages
+    from nsightlens.pages.display_table import DisplayTable
+    from nsightlens.pipeline.ingest import IngestReport
     from nsightlens.pipeline.remove import Removed
     from nsightlens.store.comparison import Comparison
     from nsightlens.store.store import Store
@@ -200,12 +200,12 @@ def summary(
     """
     from contextlib import ExitStack
 
-    from nsightlens.pages import from_python
+    from nsightlens.pages import api
     from nsightlens.store.store import Store
 
     with ExitStack() as stack:
         opened = store if isinstance(store, Store) else stack.enter_context(_opened(store, stack))
-        return from_python.summary(opened, {"run": run, "rank": rank, "step": step, "tool": tool, "family": family})
+        return api.summary(opened, {"run": run, "rank": rank, "step": step, "tool": tool, "family": family})
 
 
 def _opened(path: str | Path, stack: ExitStack) -> Store:
@@ -273,8 +273,8 @@ def compare(
 
     Raises UsageError for what the store does not have.
     """
-    from nsightlens.pages import from_python
-    from nsightlens.store.comparison import of_runs
+    from nsightlens.pages import api
+    from nsightlens.store.comparison import compare_two_runs
     from nsightlens.terminal.command import Command
 
     of_ranks = {"run": run, "rank": rank, "step": step, "family": family}
@@ -286,9 +286,9 @@ def compare(
                          value=(of_two if ranks else of_ranks)[misplaced[0]])
     try:
         if ranks:
-            return from_python.ranks(store, {**of_ranks, "tool": tool})
+            return api.ranks(store, {**of_ranks, "tool": tool})
         asked = judging if tool is None else {"time": tool, **judging}
-        return of_runs(store, base, other, by=by or "kernel", **asked)
+        return compare_two_runs(store, base, other, by=by or "kernel", **asked)
     except UsageError as exc:
         raise UsageError(exc.told(Command.python), subject=exc.subject, value=exc.value, choices=exc.choices,
                          view=exc.view) from None
@@ -325,13 +325,13 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
 
 
 @gated
-def show(table: pa.Table | Shown, *, rows: int = 200) -> Shown:
+def show(table: pa.Table | DisplayTable, *, rows: int = 200) -> DisplayTable:
     """Return a table that notebooks and terminals display, times and sizes with their units. rows: how many of it are displayed.
 
     A script prints it: print(nl.show(table)). The result has all that the table has: nl.show(table).to_pandas(). Raises
     UsageError for what is no pyarrow.Table.
     """
-    from nsightlens.pages.shown import Shown as _Shown
+    from nsightlens.pages.display_table import DisplayTable as _Shown
 
     if rows < 0:
         raise UsageError(f"nl.show: rows is 0 or more, not {rows}", subject="rows", value=rows)

@@ -35,7 +35,8 @@ _REFUSED: Final = object()
 _PLAIN = "text, a number of 64 bits, True, False, None, or a list of these"
 _WORDS: Mapping[object, str] = {
     "Path": "a path", "_PathText": "a path", "str": "text", "int": "a whole number of 64 bits", "float": "a finite number",
-    "bool": "True or False", "NoneType": "None", "Store": "an open store", "Table": "a pyarrow.Table", "Shown": "a pyarrow.Table",
+    "bool": "True or False", "NoneType": "None", "Store": "an open store", "Table": "a pyarrow.Table",
+    "DisplayTable": "a pyarrow.Table",
     "Mapping": "a dict"}
 _OF_ARRAYS = ("numpy", "pandas", "pyarrow")
 _OF_DATA = (OSError, UnicodeError, OverflowError, MemoryError)

@@ -300,10 +300,10 @@ def test_every_public_call_passes_the_gate() -> None:
 def test_what_changed_is_computed_again_after_reopening(world: World) -> None:
     counted: list[object] = []
     compute = counted.append
-    analyses.once(world.store._ask, compute)
-    analyses.once(world.store._ask, compute)
+    analyses.cached_per_store(world.store._ask, compute)
+    analyses.cached_per_store(world.store._ask, compute)
     world.store.reopen()
-    analyses.once(world.store._ask, compute)
+    analyses.cached_per_store(world.store._ask, compute)
     assert len(counted) == 2
 
 

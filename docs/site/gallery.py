@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nsightlens as nl
 from docs.site import tabs
-from nsightlens.cli.plot import gpus_of, of_best_tool
+from nsightlens.cli.plot import gpus_of, least_disturbed
 from nsightlens.errors import NsightlensError
 
 _NEEDS_TWO_RUNS = "run_waterfall"
@@ -20,7 +20,7 @@ def gallery(store: nl.Store, pages: Path) -> str:
     for name, draw in nl.plots.PLOTS.items():
         if name == _NEEDS_TWO_RUNS:
             continue
-        table = of_best_tool(store.view(name))
+        table = least_disturbed(store.view(name))
         more = {} if name == "roofline" else {"gpus": gpus_of(store)}
         try:
             nl.plots.save(draw(table, **more), folder / f"{name}.svg")

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from nsightlens.analyses import _own
+from nsightlens.analyses import _user_analysis
 from nsightlens.errors import UsageError
 from nsightlens.views import registry
 from nsightlens.views.header import View
@@ -24,7 +24,7 @@ _Found = TypeVar("_Found")
 _found: WeakKeyDictionary[object, dict[Callable[[Ask], Any], Any]] = WeakKeyDictionary()
 
 
-def once(ask: Ask, compute: Callable[[Ask], _Found]) -> _Found:
+def cached_per_store(ask: Ask, compute: Callable[[Ask], _Found]) -> _Found:
     """Return compute(ask), which several analyses stand on: computed once for an open store, until it is reopened."""
     store = getattr(ask, "__self__", None)
     if store is None:
@@ -45,11 +45,11 @@ def run(view: View, parameters: Mapping[str, object], ask: Ask) -> pa.Table:
 
     Raises ViewError for what goes wrong in an analysis of a user's own folder.
     """
-    arguments, selected = registry.asked(view, parameters)
+    arguments, selected = registry.split_parameters(view, parameters)
     if view.is_shipped:
         table: pa.Table = import_module(f"nsightlens.analyses.{view.name}").analyse(ask, **arguments)
     else:
-        table = _own.run(view, ask, arguments)
+        table = _user_analysis.run(view, ask, arguments)
     return select(table, selected)
 
 
@@ -60,7 +60,7 @@ def pieces(view: View, parameters: Mapping[str, object], ask: Ask) -> Iterator[p
     module = import_module(f"nsightlens.analyses.{view.name}")
     if not hasattr(module, "tables"):
         return None
-    arguments, selected = registry.asked(view, parameters)
+    arguments, selected = registry.split_parameters(view, parameters)
     return (select(table, selected) for table in module.tables(ask, **arguments))
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from nsightlens.analyses._recorded_waits import RecordedWaits
 from nsightlens.columns.arrays import MISSING, Int
-from nsightlens.intervals.apart import outermost
+from nsightlens.intervals.disjoint import outermost
 
 BOUNDS = ("compute", "communication", "memory", "unknown", "cpu", "launch", "queue", "synchronisation")
 """What a stretch of the path can be bound by; a number in an array is a place here."""

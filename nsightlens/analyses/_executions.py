@@ -1,4 +1,4 @@
-"""The executions of a store with their communication kernels: what of them could be matched over ranks, and what clocks follow.
+"""The communication kernels of each execution of a store: matched over ranks as far as they can be, and the clocks that follow.
 
 Millions of kernels are of a few thousand kinds: what the kernels of a kind have in common, all texts among it, is read once for
 each kind, and of a kernel only numbers (some 40 bytes).
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, once
+from nsightlens.analyses import Ask, cached_per_store
 from nsightlens.columns.arrays import MISSING, Int, Mask, Places, distinct, integers, narrow, numbered, split
-from nsightlens.matching.collectives import Calls, Clock, Kinds, Matched, clocks, match
+from nsightlens.matching.collectives import Clock, CommunicationKernels, Kinds, Matched, clocks, match
 from nsightlens.matching.messages import Messages, messages
 from nsightlens.names.collectives import POINT_TO_POINT, UNEVEN, operation
 
@@ -66,7 +66,7 @@ class Execution:
     hosts: dict[int, str | None]
     kinds: pa.Table
     unsized: Mask
-    calls: Calls
+    calls: CommunicationKernels
     kernel_id: npt.NDArray[Any]
     step: npt.NDArray[Any]
     matched: list[Matched]
@@ -112,7 +112,7 @@ class Execution:
 
 def executions(ask: Ask) -> list[Execution]:
     """Return every execution with communication kernels. A rank that two processes claim takes no part."""
-    return once(ask, _executions)
+    return cached_per_store(ask, _executions)
 
 
 def _executions(ask: Ask) -> list[Execution]:
@@ -194,8 +194,8 @@ def _execution(run: str, tool: str, execution_id: str | None, kinds: pa.Table, k
     is_one = np.array([owners.get(number) == 1 for number in rank.tolist()], dtype=np.bool_)
     of_kinds = Kinds(**{name: column.astype(np.int32) for name, column in in_numbers.items()}, paired=names.paired,
                      takes_part=is_one & ~names.two_ranks)
-    calls = Calls(kind, start, end, kernels["number"], kernels["step"], kernels["is_possible"], of_kinds,
-                  [str(name) for name in groups])
+    calls = CommunicationKernels(kind, start, end, kernels["number"], kernels["step"], kernels["is_possible"], of_kinds,
+                                 [str(name) for name in groups])
     matched = match(calls)
     fitted = clocks(calls, matched)
     placed = {number for group in matched for number in np.unique(calls.rank(group.place)).tolist()}

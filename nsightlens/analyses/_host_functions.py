@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import Int, integers
-from nsightlens.intervals.apart import cut
+from nsightlens.intervals.disjoint import cut
 from nsightlens.intervals.intersection import difference, intersection
-from nsightlens.intervals.order import of_tracks
+from nsightlens.intervals.order import track_slices
 
 LANES = """
 WITH lanes AS (
@@ -33,7 +33,7 @@ class Functions(NamedTuple):
     launch_id: Int
 
 
-class Gaps(NamedTuple):
+class GapParts(NamedTuple):
     """Gaps, or parts of them: the number of the gap, its track, when the part begins and ends, and a call (MISSING: none known):
     that of the work that ended the gap, or of the function that ran; and the lane of that work (MISSING: it ran no function)."""
 
@@ -53,19 +53,19 @@ def functions(table: pa.Table) -> Functions:
     return Functions(lane[own], start[own], end[own], launch[own])
 
 
-def without_functions(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
+def without_functions(gaps: GapParts, found: Functions) -> tuple[GapParts, GapParts]:
     """Return the parts of gaps in which the stream of the work that ended them ran no function, and those in which it did."""
     apart = ~np.isin(gaps.lane, found.lane)
     rest, within = [_some(gaps, np.flatnonzero(apart))], [_some(gaps, np.zeros(0, np.int64))]
-    for some in of_tracks(found.lane):
+    for some in track_slices(found.lane):
         mine = _some(gaps, np.flatnonzero(gaps.lane == found.lane[some.start]))
-        outside, inside = _split(mine, Functions(*(column[some] for column in found)))
+        outside, inside = _split_gaps(mine, Functions(*(column[some] for column in found)))
         rest.append(outside)
         within.append(inside)
-    return _joined(rest), _joined(within)
+    return _concat(rest), _concat(within)
 
 
-def _split(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
+def _split_gaps(gaps: GapParts, found: Functions) -> tuple[GapParts, GapParts]:
     """Return the parts of gaps outside of the functions of their lane, and those within."""
     within = intersection(gaps.begin, gaps.end, found.start, found.end)
     rest = difference(gaps.begin, gaps.end, found.start, found.end)
@@ -73,9 +73,9 @@ def _split(gaps: Gaps, found: Functions) -> tuple[Gaps, Gaps]:
     return _some(gaps, rest.place)._replace(begin=rest.start, end=rest.end), inside
 
 
-def _some(gaps: Gaps, rows: Int) -> Gaps:
-    return Gaps(*(column[rows] for column in gaps))
+def _some(gaps: GapParts, rows: Int) -> GapParts:
+    return GapParts(*(column[rows] for column in gaps))
 
 
-def _joined(parts: list[Gaps]) -> Gaps:
-    return Gaps(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def _concat(parts: list[GapParts]) -> GapParts:
+    return GapParts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

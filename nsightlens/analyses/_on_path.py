@@ -20,7 +20,7 @@ class OnPath:
     def __init__(self, ask: Ask) -> None:
         self.windows: set[tuple[Any, ...]] = set()
         ids, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for who, found, length in map(self._of_process, paths(ask)):  # holds one process at a time
+        for who, found, length in map(self._process_lengths, paths(ask)):  # holds one process at a time
             self.windows |= who
             ids += found
             lengths += length
@@ -28,7 +28,7 @@ class OnPath:
         self._ids, self._lengths = np.concatenate(ids)[order], np.concatenate(lengths)[order]
 
     @staticmethod
-    def _of_process(process: ProcessPath) -> tuple[set[tuple[Any, ...]], list[Int], list[Int]]:
+    def _process_lengths(process: ProcessPath) -> tuple[set[tuple[Any, ...]], list[Int], list[Int]]:
         ids, lengths, work_ids = [], [], process.work_ids.to_numpy()
         who: set[tuple[Any, ...]] = set()
         for part in process.path.segments():

@@ -38,7 +38,7 @@ HAVING quantile_cont(duration_ns, 0.95) > 1.5 * quantile_cont(duration_ns, 0.05)
 _KINETO = f"SELECT kernel_id, run, {ITEMS['kernel']} AS configuration FROM kernels WHERE tool = 'kineto'"
 
 
-class Work(NamedTuple):
+class LaunchWork(NamedTuple):
     """What a launch does: (peak key, operations) of each unit that works at once, bytes of DRAM, and where that is from."""
 
     flop: tuple[tuple[str | None, float | None], ...]
@@ -46,7 +46,7 @@ class Work(NamedTuple):
     source: str
 
 
-class Roof(NamedTuple):
+class RoofTime(NamedTuple):
     """Time of a launch at its roof (ns; None: unknown, for the reason given), and which roof is the lower: memory or compute."""
 
     ns: int | None
@@ -70,11 +70,11 @@ class Roofs:
         self._shapes = _by_launch(works)
         self._calls, self._call_of = _by_call(works)
         self._alike = _by_configuration(ask(_KINETO, []), self._shapes) if works.num_rows else {}
-        self._roofs: dict[tuple[Work, str | None, bool], Roof] = {}
+        self._roofs: dict[tuple[LaunchWork, str | None, bool], RoofTime] = {}
 
     def of(
         self, kernel_ids: Int, kineto_ids: Int, kind: Int, kinds: Sequence[Mapping[str, Any]],
-    ) -> tuple[Int, list[tuple[int, Roof | None]]]:
+    ) -> tuple[Int, list[tuple[int, RoofTime | None]]]:
         """Return for each launch its place in the list that follows: different pairs of a kind and a roof, None of collectives.
 
         kineto_ids: the same launches in Kineto, where one is certain. kind: what each launch is, a place in `kinds`: its run,
@@ -86,7 +86,7 @@ class Roofs:
                  for place, *told in zip(*(fact[first].tolist() for fact in facts), strict=True)]
         return alike, found
 
-    def _of(self, kind: Mapping[str, Any], counters: int, own: int, kineto: int) -> Roof:
+    def _of(self, kind: Mapping[str, Any], counters: int, own: int, kineto: int) -> RoofTime:
         """Return the roof of launches of a kind, of which these facts are known."""
         place, is_same_launch = (None, False) if counters < 0 else self._counters.facts[counters]
         # Launches of very different times may differ in work: there the counters count only for the launches they are of.
@@ -98,7 +98,7 @@ class Roofs:
         reason = next((reason for _, reason in shapes if reason), "neither counters nor shapes")
         if is_doubtful:
             reason = "its launches take different times, and it is unknown which of them ncu measured"
-        found = Roof(None, reason=reason)
+        found = RoofTime(None, reason=reason)
         device_id, is_contraction = kind["device_id"], kind["family"] in shape_work.FAMILIES
         for work in (counted, shaped):
             if work is None:
@@ -118,37 +118,37 @@ class Roofs:
         for place in np.flatnonzero(found >= 0).tolist():
             yield place, self._call_of.facts[found[place]]
 
-    def of_call(self, call: int, device_id: str | None) -> Roof:
+    def call_roof(self, call: int, device_id: str | None) -> RoofTime:
         """Return the roof of a whole call of an operator, by its shapes."""
         work, is_contraction = self._calls[call]
         return roof(work, self._peaks.get(device_id), is_contraction, self._why[device_id])
 
 
-def roof(work: Work, peak: Peak | None, is_contraction: bool, why: str = "its peaks are unknown") -> Roof:
+def roof(work: LaunchWork, peak: Peak | None, is_contraction: bool, why: str = "its peaks are unknown") -> RoofTime:
     """Return the roof of some work on a device: the longest of its units' times at their peaks and of its bytes' time.
 
     why: the reason where there are no peaks.
     """
     if peak is None:
-        return Roof(None, reason=why)
+        return RoofTime(None, reason=why)
     if work.bytes is None:
-        return Roof(None, reason="bytes are unknown")
+        return RoofTime(None, reason="bytes are unknown")
     if peak.bytes is None:
-        return Roof(None, reason="a slice of a GPU: its bandwidth is unknown")
+        return RoofTime(None, reason="a slice of a GPU: its bandwidth is unknown")
     times = [1e9 * flop / (peak.flop.get(key or "") or 0) if peak.flop.get(key or "") else None if flop else 0.0
              for key, flop in work.flop if flop is not None]
     if is_contraction and (not times or None in times or None in (flop for _, flop in work.flop)):
-        return Roof(None, reason="operations, or the peak for their precision, are unknown")
+        return RoofTime(None, reason="operations, or the peak for their precision, are unknown")
     compute, memory = max((time for time in times if time is not None), default=0.0), 1e9 * work.bytes / peak.bytes
-    return Roof(round(max(compute, memory)), "compute" if compute > memory else "memory", work.source)
+    return RoofTime(round(max(compute, memory)), "compute" if compute > memory else "memory", work.source)
 
 
-def _counted(table: pa.Table) -> dict[str | None, Work]:
+def _counted(table: pa.Table) -> dict[str | None, LaunchWork]:
     """Return per configuration of ncu what it counted."""
     rows: dict[str, list[dict[str, object]]] = defaultdict(list)
     for row in table.to_pylist():
         rows[row["configuration_id"]].append(row)
-    return {place: Work(_units(many), _number(many[0]["traffic_bytes"]), "counters") for place, many in rows.items()}
+    return {place: LaunchWork(_units(many), _number(many[0]["traffic_bytes"]), "counters") for place, many in rows.items()}
 
 
 def _units(rows: Sequence[dict[str, object]]) -> tuple[tuple[str | None, float | None], ...]:
@@ -163,17 +163,17 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _by_launch(table: pa.Table) -> ById[tuple[Work | None, str | None]]:
+def _by_launch(table: pa.Table) -> ById[tuple[LaunchWork | None, str | None]]:
     """Return the work of each launch by its shapes, or the reason why it is unknown."""
     columns = (table[name].to_pylist() for name in ("work_flop", "minimal_bytes", "peak_key", "reason"))
     return ById(table["kernel_id"].to_numpy(), [
-        (None, reason) if size is None else (Work(((key, flop),), size, "shapes"), None)
+        (None, reason) if size is None else (LaunchWork(((key, flop),), size, "shapes"), None)
         for flop, size, key, reason in zip(*columns, strict=True)])
 
 
-def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], ById[tuple[int, int]]]:
+def _by_call(table: pa.Table) -> tuple[dict[int, tuple[LaunchWork, bool]], ById[tuple[int, int]]]:
     """Return the work of calls with several launches by their shapes, whether they are products, and the call of each launch."""
-    calls: dict[int, tuple[Work, bool]] = {}
+    calls: dict[int, tuple[LaunchWork, bool]] = {}
     kernel_ids: list[int] = []
     call_of: list[tuple[int, int]] = []
     keys: dict[int, set[str]] = defaultdict(set)
@@ -183,15 +183,15 @@ def _by_call(table: pa.Table) -> tuple[dict[int, tuple[Work, bool]], ById[tuple[
             continue
         keys[call] |= {key} - {None}
         peak_key = next(iter(keys[call])) if len(keys[call]) == 1 else None
-        calls[call] = Work(((peak_key, flop),), size, "shapes"), op in op_cost.CONTRACTIONS
+        calls[call] = LaunchWork(((peak_key, flop),), size, "shapes"), op in op_cost.CONTRACTIONS
         kernel_ids.append(kernel_id)
         call_of.append((call, launches))
     return calls, ById(np.array(kernel_ids, np.int64), call_of)
 
 
-def _by_configuration(launches: pa.Table, works: ById[tuple[Work | None, str | None]]) -> dict[tuple[str, str], Work]:
+def _by_configuration(launches: pa.Table, works: ById[tuple[LaunchWork | None, str | None]]) -> dict[tuple[str, str], LaunchWork]:
     """Return the work of kernels and configurations by their shapes, where all Kineto launches of one agree."""
-    found: dict[tuple[str, str], Work | None] = {}
+    found: dict[tuple[str, str], LaunchWork | None] = {}
     facts = works.of(launches["kernel_id"].to_numpy()).tolist()
     for fact, run, configuration in zip(facts, launches["run"].to_pylist(), launches["configuration"].to_pylist(), strict=True):
         work = works.facts[fact][0] if fact >= 0 else None

@@ -1,4 +1,4 @@
-"""Which two runs of a store are meant."""
+"""The two runs of a comparison: those named, else the two that the store has."""
 
 from __future__ import annotations
 

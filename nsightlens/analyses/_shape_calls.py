@@ -1,4 +1,4 @@
-"""The operator calls around launches: whose work a launch is, and how much that is. Arrays per call, texts once."""
+"""The operator calls around kernel launches, as arrays: which call each launch works for, with its operations and bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nsightlens import op_cost
 from nsightlens.columns.arrays import Int, Mask
-from nsightlens.op_cost import Dims, Work
+from nsightlens.op_cost import Dims, OperatorWork
 
 
 class Texts:
@@ -31,7 +31,7 @@ class Texts:
         return pa.array(self.distinct, pa.string()).take(pa.array(self.code % len(self.distinct)).take(rows))
 
 
-class Calls:
+class OperatorCalls:
     """Calls in the order of their range_id. Places are positions in that order, -1 for none.
 
     table: range_id, op_parent_id, name, shapes, types, concrete_inputs. results: forward_id, shapes of the linked backward call.
@@ -40,12 +40,12 @@ class Calls:
     def __init__(self, table: pa.Table, results: pa.Table) -> None:
         self.ids: Int = np.asarray(table["range_id"], dtype=np.int64)
         self.names = Texts(table["name"])
-        self.parent = self.places(table["op_parent_id"])
+        self.parent = self.index_of(table["op_parent_id"])
         self._texts = [self.names, *(Texts(table[column]) for column in ("shapes", "types", "concrete_inputs"))]
         self._results = dict(zip(results["forward_id"].to_pylist(), results["shapes"].to_pylist(), strict=True))
-        self._works: dict[tuple[object, ...], Work] = {}
+        self._works: dict[tuple[object, ...], OperatorWork] = {}
 
-    def places(self, ids: pa.ChunkedArray) -> Int:
+    def index_of(self, ids: pa.ChunkedArray) -> Int:
         """Return the place of each id, -1 where there is no such call."""
         wanted: Int = np.asarray(ids.fill_null(-1), dtype=np.int64)
         if not len(self.ids):
@@ -79,7 +79,7 @@ class Calls:
         found[around[around >= 0]] = True
         return found
 
-    def work(self, place: int) -> Work:
+    def work(self, place: int) -> OperatorWork:
         """Return the work of a call."""
         texts = [column[place] for column in self._texts]
         key = (*texts, self._result(place) if "conv" in texts[0] else None)

@@ -1,4 +1,4 @@
-"""Waits of ranks for the other end of a send or receive, and what that end is called: the stage of a pipeline, else the rank."""
+"""Waits of ranks in sends and receives for the other end, named by its pipeline stage, else by its rank."""
 
 from __future__ import annotations
 

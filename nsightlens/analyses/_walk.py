@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.analyses._activity import BOUNDS, LAUNCH, STOP, Activity, Thread
-from nsightlens.columns.arrays import MISSING, STRETCH, Int
+from nsightlens.columns.arrays import CHUNK_ROWS, MISSING, Int
 
 _CPU, _SYNCHRONISATION = BOUNDS.index("cpu"), BOUNDS.index("synchronisation")
 _FEW = 32
@@ -47,13 +47,13 @@ class Path:
         """Add the segment before those that are here."""
         if start < end:
             self._loose.append((bound, start, end, work, thread, operator))
-            if len(self._loose) >= STRETCH:
+            if len(self._loose) >= CHUNK_ROWS:
                 self._settle()
 
     def add_works(self, activity: Activity, works: Int, begin: int) -> None:
         """Add pieces of work, each with the delay before it, the last first, as far as they lie after `begin`."""
         if len(works) < _FEW:
-            for segment in zip(*(column.tolist() for column in _of_works(activity, works, begin)), strict=True):
+            for segment in zip(*(column.tolist() for column in _work_segments(activity, works, begin)), strict=True):
                 self.add(*segment)
             return
         self._settle()
@@ -62,7 +62,7 @@ class Path:
     def add_pieces(self, thread: Thread, last: int, first: int) -> None:
         """Add what a thread did from the start of one of its pieces back to the start of an earlier one."""
         if last - first < _FEW:
-            for segment in zip(*(column.tolist() for column in _of_thread(thread, last, first)), strict=True):
+            for segment in zip(*(column.tolist() for column in _thread_segments(thread, last, first)), strict=True):
                 self.add(*segment)
             return
         self._settle()
@@ -76,12 +76,12 @@ class Path:
                 yield part
             elif isinstance(part[0], Thread):
                 thread, last, first = part
-                for place in range(last, first, -STRETCH):
-                    yield _of_thread(thread, place, max(first, place - STRETCH))
+                for place in range(last, first, -CHUNK_ROWS):
+                    yield _thread_segments(thread, place, max(first, place - CHUNK_ROWS))
             else:
                 activity, works, begin = part
-                for place in range(0, len(works), STRETCH):
-                    yield _of_works(activity, works[place:place + STRETCH], begin)
+                for place in range(0, len(works), CHUNK_ROWS):
+                    yield _work_segments(activity, works[place:place + CHUNK_ROWS], begin)
 
     def _settle(self) -> None:
         if self._loose:
@@ -89,7 +89,7 @@ class Path:
             self._loose = []
 
 
-def _of_works(activity: Activity, works: Int, begin: int) -> Segments:
+def _work_segments(activity: Activity, works: Int, begin: int) -> Segments:
     """Return the segments of pieces of work and of the delays before them, by turns."""
     start, until = np.maximum(activity.starts[works], begin), np.maximum(activity.until[works], begin)
     none = np.full(len(works), MISSING)
@@ -97,7 +97,7 @@ def _of_works(activity: Activity, works: Int, begin: int) -> Segments:
                      (activity.why[works], until, start, works, none, none))
 
 
-def _of_thread(thread: Thread, last: int, first: int) -> Segments:
+def _thread_segments(thread: Thread, last: int, first: int) -> Segments:
     """Return the segments from the start of a piece back to that of an earlier one: gaps and pieces by turns."""
     place = np.arange(last, first, -1)
     cpu, none, own = np.full(len(place), _CPU), np.full(len(place), MISSING), np.full(len(place), thread.number)

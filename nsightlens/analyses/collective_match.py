@@ -56,7 +56,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsightlens.analyses import Ask, once
+from nsightlens.analyses import Ask, cached_per_store
 from nsightlens.analyses._executions import Execution, executions
 from nsightlens.columns.arrays import MISSING, Int, Places, integers, nullable, numbered, wide
 from nsightlens.errors import not_a_choice
@@ -78,21 +78,21 @@ def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = N
     return pa.concat_tables([_SCHEMA.empty_table(), *(table for execution in found for table in _tables(execution))])
 
 
-def compared(ask: Ask, clock: str = "fitted", lag_threshold_ns: int | None = None) -> list[Compared]:
+def compared(ask: Ask, clock: str = "fitted", lag_threshold_ns: int | None = None) -> list[ComparedRanks]:
     """Return the executions with matched calls, their ranks compared."""
     if clock not in ("fitted", "recorded"):
         raise not_a_choice("collective_match", "clock", clock, ("fitted", "recorded"))
     if (clock, lag_threshold_ns) == ("fitted", None):
-        return once(ask, _compared)
+        return cached_per_store(ask, _compared)
     return _compared(ask, clock, lag_threshold_ns)
 
 
-def _compared(ask: Ask, clock: str = "fitted", lag_threshold_ns: int | None = None) -> list[Compared]:
-    return [Compared(execution, clock == "fitted", lag_threshold_ns) for execution in executions(ask) if execution.matched]
+def _compared(ask: Ask, clock: str = "fitted", lag_threshold_ns: int | None = None) -> list[ComparedRanks]:
+    return [ComparedRanks(execution, clock == "fitted", lag_threshold_ns) for execution in executions(ask) if execution.matched]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRanks:
     """The matched calls of one execution, their ranks compared on one clock. A part of a call is a number: its kernel's place in
     the execution. Figures are columns by call, or are asked for of some parts; times in ns, MISSING for NULL.
 
@@ -220,7 +220,7 @@ class Compared:
         return after(end, np.arange(len(parts)), self.arrivals.start, last)
 
 
-def _tables(found: Compared) -> Iterator[pa.Table]:
+def _tables(found: ComparedRanks) -> Iterator[pa.Table]:
     """Yield the rows of an execution, some calls after others."""
     execution, arrivals = found.execution, found.arrivals
     names = [pa.array([getattr(group, name) for group in execution.matched], pa.string()) for name in ("group", "method")]
@@ -228,7 +228,7 @@ def _tables(found: Compared) -> Iterator[pa.Table]:
         "call_index": found.call_index, "step": found.step, "last_rank": found.last_rank, "lag_ns": arrivals.lag,
         "lag_threshold_ns": arrivals.lag_limit, "inherited_ns": found.inherited, "undecided_ns": found.undecided,
         "propagated_wait_ns": found.propagated_wait, "ranks": found.parts.size}
-    for calls in arrivals.stretches():
+    for calls in arrivals.chunks():
         owner, parts = found.parts.of(calls)
         call = calls[owner]
         figures = {name: values[call] for name, values in by_call.items()} | {

@@ -41,7 +41,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.collective_match import Compared, compared
+from nsightlens.analyses.collective_match import ComparedRanks, compared
 from nsightlens.columns.arrays import MISSING, Int, Places, distinct, integers, median, numbered, split
 
 SLOW, WAITING = "slow", "slow or waiting"
@@ -63,7 +63,7 @@ def analyse(ask: Ask) -> pa.Table:
     return pa.Table.from_pylist(judged(compared(ask)), schema=_SCHEMA)
 
 
-def judged(executions: Iterable[Compared]) -> list[dict[str, Any]]:
+def judged(executions: Iterable[ComparedRanks]) -> list[dict[str, Any]]:
     """Return the same rows of executions whose ranks are compared."""
     return beside_peers([row for execution in executions for row in _communicators(execution)])
 
@@ -97,7 +97,7 @@ def _against(row: dict[str, Any], peers: Int) -> dict[str, Any]:
     return found | {"verdict": slow if is_slow else "as its peers"}
 
 
-def _communicators(found: Compared) -> Iterator[dict[str, Any]]:
+def _communicators(found: ComparedRanks) -> Iterator[dict[str, Any]]:
     """Yield the communicators of an execution, not yet compared. Groups of one name that were matched alike count as one."""
     execution = found.execution
     named = [(group.group, group.method) for group in execution.matched]
@@ -129,7 +129,7 @@ class _Part:
     uncertainty: Int
 
 
-def _by_communicator(found: Compared, of_group: Int, of_kind: Places) -> list[tuple[int, list[_Part]]]:
+def _by_communicator(found: ComparedRanks, of_group: Int, of_kind: Places) -> list[tuple[int, list[_Part]]]:
     """Return the parts of each communicator with one operation and payload, rank by rank. of_group: of each call."""
     every: dict[int, list[_Part]] = {}
     for rank, mine in found.by_rank:

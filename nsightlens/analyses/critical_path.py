@@ -168,10 +168,10 @@ def analyse(ask: Ask, *, which_step: int | None = None, range_text: str | None =
 def tables(ask: Ask, *, which_step: int | None = None, range_text: str | None = None) -> Iterator[pa.Table]:
     """Yield these rows, some 100,000 at a time."""
     for process in paths(ask, which_step, range_text):
-        yield from _of_process(ask, process)
+        yield from _path_rows(ask, process)
 
 
-def _of_process(ask: Ask, process: ProcessPath) -> Iterator[pa.Table]:
+def _path_rows(ask: Ask, process: ProcessPath) -> Iterator[pa.Table]:
     """Yield the rows of one path, in order of time."""
     backwards = list(process.path.segments())
     path_ns, position = sum(int((part.end - part.start).sum()) for part in backwards), 1

@@ -50,10 +50,10 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._judged import judgements
+from nsightlens.analyses._run_judgements import judgements
 from nsightlens.diagnosis import words
 from nsightlens.diagnosis.evidence import Evidence, evidence
-from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.judgement import RunJudgement
 from nsightlens.diagnosis.verdict import START_UP
 
 _SCHEMA = pa.schema([
@@ -69,8 +69,8 @@ def analyse(ask: Ask) -> pa.Table:
     return pa.Table.from_pylist([row for judged in judgements(ask) for row in _rows(judged)], schema=_SCHEMA)
 
 
-def _rows(judged: Judged) -> Iterator[dict[str, Any]]:
-    whole = judged.sums.whole_ns if judged.sums else judged.counters.of_ns if judged.counters else None
+def _rows(judged: RunJudgement) -> Iterator[dict[str, Any]]:
+    whole = judged.sums.whole_ns if judged.sums else judged.counters.timed_ns if judged.counters else None
     for place, each in enumerate(evidence(judged), 1):
         yield {"run": judged.run, "tool": judged.tool, "place": place, **_row(each, whole)}
 

@@ -58,7 +58,7 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask
 from nsightlens.analyses._on_path import WINDOW, OnPath
-from nsightlens.analyses._roofs import Roof, Roofs
+from nsightlens.analyses._roofs import Roofs, RoofTime
 from nsightlens.analyses.run_difference import ITEMS
 from nsightlens.columns.arrays import MISSING, Int, integers
 from nsightlens.errors import UsageError, not_a_choice
@@ -153,8 +153,8 @@ def analyse(ask: Ask, *, by: str = "kernel", assume_gpu: str | None = None, forc
                 calls[call].append(place)
     alone = np.ones(len(alike), np.bool_)
     for (call_id, launches), places in calls.items():
-        whole = roofs.of_call(call_id, sorts[alike[places[0]]].device_id)
-        if _settle_call([Piece(sorts[alike[place]], *kernels.times(place)) for place in places], launches, whole):
+        whole = roofs.call_roof(call_id, sorts[alike[places[0]]].device_id)
+        if _settle_call([KernelTime(sorts[alike[place]], *kernels.times(place)) for place in places], launches, whole):
             alone[places] = False
     _settle(kernels, np.flatnonzero(alone), alike, sorts)
     graph = "'CUDA graphs of unknown kernels'" if by in ("kernel", "key", "family") else "NULL"
@@ -168,11 +168,11 @@ class Sort(NamedTuple):
     """What launches of one row have in common that have one roof. roof: None for collectives, which have none."""
 
     group: Group
-    roof: Roof | None
+    roof: RoofTime | None
     device_id: str | None
 
 
-class Piece(NamedTuple):
+class KernelTime(NamedTuple):
     """One kernel of a call: its length, and its time on the path (None where there is none); ns."""
 
     sort: Sort
@@ -240,7 +240,7 @@ def _settle(kernels: Kernels, places: Int, alike: Int, sorts: list[Sort]) -> Non
             _divide(sort.group, sort.roof, *times)
 
 
-def _settle_call(pieces: list[Piece], launches: int, whole: Roof) -> bool:
+def _settle_call(pieces: list[KernelTime], launches: int, whole: RoofTime) -> bool:
     """Divide the time of a call's kernels by the roof of the call, shared by time; return False where each is to have its own."""
     own = all(piece.sort.roof is not None and piece.sort.roof.ns is not None for piece in pieces)
     if own or whole.ns is None or len(pieces) < launches:
@@ -256,7 +256,7 @@ def _settle_call(pieces: list[Piece], launches: int, whole: Roof) -> bool:
     return True
 
 
-def _divide(group: Group, roof: Roof, spent: int, at_roof: int, gain: int, above_roof: int) -> None:
+def _divide(group: Group, roof: RoofTime, spent: int, at_roof: int, gain: int, above_roof: int) -> None:
     group.sums.update(at_roof_ns=at_roof, headroom_ns=spent - at_roof, launches_above_roof=above_roof, max_gain_ns=gain)
     group.bounds[roof.bound or ""] += at_roof
     group.sources.add(roof.source or "")

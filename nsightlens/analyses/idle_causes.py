@@ -58,11 +58,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._host_functions import FUNCTIONS, LANES, Gaps, functions, without_functions
-from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable, stretches
+from nsightlens.analyses._host_functions import FUNCTIONS, LANES, GapParts, functions, without_functions
+from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable, row_chunks
 from nsightlens.errors import not_a_choice
 from nsightlens.intervals import coverage
-from nsightlens.intervals.apart import outermost
+from nsightlens.intervals.disjoint import outermost
 from nsightlens.intervals.intersection import holding, intersection
 
 _SCHEMA = pa.schema([
@@ -126,7 +126,7 @@ ASOF JOIN _stream_work AS s ON s.profile_id = w.profile_id AND s.process_id = w.
 WHERE w.profile_id = $1 AND w.kind = 'stream_wait_event'"""
 
 
-class _Parts(NamedTuple):
+class _GapParts(NamedTuple):
     """Parts of gaps: which gap, its cause, the places of two names (-1: none), how long it is, and for how much of that its
     thread ran on no CPU (MISSING: unknown)."""
 
@@ -183,7 +183,7 @@ class _Calls:
         self._ids, self._place = np.append(self.launch_id[order], MISSING), np.append(order, -1)
         self._outermost: dict[int, _Outermost] = {}
 
-    def places(self, launch_id: Int) -> Int:
+    def index_of(self, launch_id: Int) -> Int:
         """Return the place of the call with each id, -1 where there is none."""
         at = np.searchsorted(self._ids[:-1], launch_id)
         return np.where(self._ids[at] == launch_id, self._place[at], -1)
@@ -202,7 +202,7 @@ def analyse(ask: Ask, *, per: str = "device") -> pa.Table:
     """Return the causes of each device's or stream's idle time, the largest first. Raises UsageError for another `per`."""
     if per not in _PARTS:
         raise not_a_choice("idle_causes", "per", per, ("device", "stream"))
-    found = [_of_profile(ask, row["profile_id"], _PARTS[per]) for row in ask(_PROFILES, []).to_pylist()]
+    found = [_profile_rows(ask, row["profile_id"], _PARTS[per]) for row in ask(_PROFILES, []).to_pylist()]
     rows = [row for rows in found for row in rows]
     rows.sort(key=lambda row: (
         *((row[name] is None, row[name] if row[name] is not None else 0) for name in _ORDER),
@@ -210,7 +210,7 @@ def analyse(ask: Ask, *, per: str = "device") -> pa.Table:
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
-def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
+def _profile_rows(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
     gaps = _gaps(ask(_WORK.format(parts=parts), [profile]))
     names = ask(_NAMES, [profile])["name"].cast(pa.string()).to_pylist()
     calls = _Calls(ask(_CALLS, [profile, names]))
@@ -219,10 +219,11 @@ def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
         behind = ask(_BEHIND_EVENTS, [profile])["launch_id"].to_numpy()
     scheduling, ran = _Scheduling(ask(_STATES, [profile])), functions(ask(FUNCTIONS, [profile]))
     found = []
-    for some in _stretches(gaps):
+    for some in _gap_chunks(gaps):
         rest, run_in = without_functions(some, ran)
-        found.append(_by_cause(gaps, _joined([_split(rest, calls, scheduling, behind), _of_functions(run_in, calls)])))
-    summed = _again_summed(found)
+        found.append(_by_cause(gaps, _concat_parts([_split_gaps(rest, calls, scheduling, behind),
+                                                    _host_function_parts(run_in, calls)])))
+    summed = _merge_sums(found)
     who = ask(_WHO.format(parts=parts), [profile]).to_pylist()
     total = np.zeros(len(who), np.int64)
     np.add.at(total, gaps.track, gaps.end - gaps.begin)
@@ -234,13 +235,13 @@ def _of_profile(ask: Ask, profile: str, parts: str) -> list[dict[str, Any]]:
         for row in summed.to_pylist()]
 
 
-def _stretches(gaps: Gaps) -> Iterator[Gaps]:
+def _gap_chunks(gaps: GapParts) -> Iterator[GapParts]:
     """Yield some gaps after others: the parts of all at once would take gigabytes. Once, where there are none."""
-    for some in stretches(len(gaps.track)) if len(gaps.track) else [slice(0)]:
-        yield Gaps(*(column[some] for column in gaps))
+    for some in row_chunks(len(gaps.track)) if len(gaps.track) else [slice(0)]:
+        yield GapParts(*(column[some] for column in gaps))
 
 
-def _by_cause(gaps: Gaps, split: _Parts) -> pa.Table:
+def _by_cause(gaps: GapParts, split: _GapParts) -> pa.Table:
     """Return how long each cause was, and of how many gaps; off_cpu is NULL where it is not known of all of them."""
     some = np.flatnonzero(split.length > 0)
     columns = {"track": gaps.track[split.gap[some]], "cause": split.cause[some], "name": split.name[some],
@@ -251,54 +252,55 @@ def _by_cause(gaps: Gaps, split: _Parts) -> pa.Table:
     return summed.select([*_KEY, "length_sum", "off_cpu_sum", "gap_count_distinct"]).rename_columns([*_KEY, *_SUMMED])
 
 
-def _again_summed(tables: list[pa.Table]) -> pa.Table:
+def _merge_sums(tables: list[pa.Table]) -> pa.Table:
     """Return the sums over several stretches, no gap of which is in two."""
     summed = pa.concat_tables(tables).group_by(list(_KEY)).aggregate(
         [("length", "sum"), ("off_cpu", "sum", _ALL_KNOWN), ("gaps", "sum")])
     return summed.select([*_KEY, *(f"{name}_sum" for name in _SUMMED)]).rename_columns([*_KEY, *_SUMMED])
 
 
-def _gaps(work: pa.Table) -> Gaps:
+def _gaps(work: pa.Table) -> GapParts:
     """Return the times between works of a track in which none of it runs. work: sorted by track and start."""
     track, start, end, launch, lane = (
         integers(work[name].combine_chunks()) for name in ("track", "start_ns", "end_ns", "launch_id", "lane"))
     found = coverage.gaps(start, end, track)
     until = found.until
-    return Gaps(np.arange(len(until)), track[until], found.start, found.end, launch[until], lane[until])
+    return GapParts(np.arange(len(until)), track[until], found.start, found.end, launch[until], lane[until])
 
 
-def _of_functions(found: Gaps, calls: _Calls) -> _Parts:
+def _host_function_parts(found: GapParts, calls: _Calls) -> _GapParts:
     """Return the parts of gaps in which functions of the host ran."""
-    call = calls.places(found.launch_id)
+    call = calls.index_of(found.launch_id)
     name, none = np.full(len(call), -1), np.full(len(call), -1)
     name[call >= 0] = calls.name[call[call >= 0]]
     cause, unknown = np.full_like(call, _HOST_FUNCTION), np.full_like(call, MISSING)
-    return _Parts(found.number, cause, name, none, found.end - found.begin, unknown)
+    return _GapParts(found.number, cause, name, none, found.end - found.begin, unknown)
 
 
-def _joined(parts: Sequence[_Parts]) -> _Parts:
-    return _Parts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def _concat_parts(parts: Sequence[_GapParts]) -> _GapParts:
+    return _GapParts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _split(gaps: Gaps, calls: _Calls, scheduling: _Scheduling, behind: Int) -> _Parts:
+def _split_gaps(gaps: GapParts, calls: _Calls, scheduling: _Scheduling, behind: Int) -> _GapParts:
     """Return the parts of all gaps, which cover each of them once. behind: calls that launched work behind an event."""
-    call = calls.places(gaps.launch_id)
+    call = calls.index_of(gaps.launch_id)
     known = call >= 0
     late, none = known.copy(), np.full(len(call), -1)
     late[known] = calls.start[call[known]] > gaps.begin[known]
     cause = np.where(~known, _UNLINKED, np.where(np.isin(gaps.launch_id, behind), _EVENT, _QUEUE))
     early = np.flatnonzero(~late)
-    parts = [_Parts(early, cause[early], none[early], none[early], (gaps.end - gaps.begin)[early], np.full_like(early, MISSING))]
+    parts = [_GapParts(early, cause[early], none[early], none[early], (gaps.end - gaps.begin)[early],
+                       np.full_like(early, MISSING))]
     for line in np.unique(calls.line[call[late]]).tolist():
         mine = np.flatnonzero(late)[calls.line[call[late]] == line]
         parts += _before_launch(gaps, mine, calls, line, call[mine], partial(scheduling.off_cpu, line))
-    split = _joined(parts)
+    split = _concat_parts(parts)
     return split._replace(gap=gaps.number[split.gap])
 
 
 def _before_launch(
-    gaps: Gaps, mine: Int, calls: _Calls, line: int, call: Int, off_cpu: Callable[[Int, Int], Int],
-) -> list[_Parts]:
+    gaps: GapParts, mine: Int, calls: _Calls, line: int, call: Int, off_cpu: Callable[[Int, Int], Int],
+) -> list[_GapParts]:
     """Return the parts of gaps that lasted until the thread of a line launched the next work. call: that of each gap; off_cpu:
     for how long the thread ran on no CPU between two times."""
     starts, ends, names, waits, copies = calls.outermost(line)
@@ -310,10 +312,10 @@ def _before_launch(
     off, off_at_all = off_cpu(left, right), off_cpu(begin, until)
     none, cpu = np.full(len(mine), -1), np.full(len(mine), _CPU)
     return [
-        _Parts(mine[gap], np.where(waits[piece], _SYNCHRONISATION, _CALL), names[piece], began_in[gap], right - left, off),
-        _Parts(mine, cpu, none, began_in, until - begin - _summed(right - left, gap, len(mine)),
-               np.where(off_at_all == MISSING, MISSING, off_at_all - _summed(off, gap, len(mine)))),
-        _Parts(mine, np.full(len(mine), _LAUNCH), calls.name[call], began_in, end - until, off_cpu(until, end))]
+        _GapParts(mine[gap], np.where(waits[piece], _SYNCHRONISATION, _CALL), names[piece], began_in[gap], right - left, off),
+        _GapParts(mine, cpu, none, began_in, until - begin - _summed(right - left, gap, len(mine)),
+                  np.where(off_at_all == MISSING, MISSING, off_at_all - _summed(off, gap, len(mine)))),
+        _GapParts(mine, np.full(len(mine), _LAUNCH), calls.name[call], began_in, end - until, off_cpu(until, end))]
 
 
 def _summed(values: Int, group: Int, groups: int) -> Int:

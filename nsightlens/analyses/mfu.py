@@ -44,8 +44,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from nsightlens.analyses import Ask, shape_work
-from nsightlens.analyses._judged import judgements
 from nsightlens.analyses._peaks import peaks
+from nsightlens.analyses._run_judgements import judgements
 from nsightlens.views.connection import connect
 
 _KERNELS = f"""

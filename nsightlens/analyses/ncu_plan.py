@@ -135,7 +135,7 @@ def _configurations(ask: Ask, process: Mapping[str, Any]) -> list[dict[str, Any]
     rows = kinds.to_pylist()
     known = {**{name: process[name] for name in ("run", "tool", "rank")}, "first_step": int(steps.min()) if len(steps) else None,
              "has_others": any(row["is_collective"] and not re.search(_LEFT_OUT, row["short_name"]) for row in rows),
-             **_of_steps(launches)}
+             **_step_counts(launches)}
     configurations: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for kind, row in enumerate(rows):
         if not row["is_collective"]:
@@ -171,7 +171,7 @@ def _warm_up(step: Int) -> Mask:
     return is_first
 
 
-def _of_steps(launches: _Launches) -> dict[str, Any]:
+def _step_counts(launches: _Launches) -> dict[str, Any]:
     """Return the most launches and ns that a step has, collectives apart, and the mean number over all steps; None without."""
     known = launches.step != MISSING
     step, is_own = numbered(launches.step[known]), launches.is_own[known]

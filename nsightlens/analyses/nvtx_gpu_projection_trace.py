@@ -46,7 +46,7 @@ import pyarrow.compute as pc
 
 from nsightlens.analyses import Ask
 from nsightlens.columns.arrays import Int, Mask, sorted_places
-from nsightlens.intervals.apart import layers
+from nsightlens.intervals.disjoint import non_overlapping_layers
 from nsightlens.statistics.groups import counts
 
 _PROCESSES = """
@@ -106,7 +106,7 @@ def tables(ask: Ask) -> Iterator[pa.Table]:
             continue
         calls = _with_work(ask(_CALLS, [own]), ask(_WORK, [own] * 2))
         if calls.num_rows:
-            yield from _of_threads(process, calls, ask(_RANGES, [own]))
+            yield from _thread_rows(process, calls, ask(_RANGES, [own]))
 
 
 def _with_work(calls: pa.Table, work: pa.Table) -> pa.Table:
@@ -125,7 +125,7 @@ def _with_work(calls: pa.Table, work: pa.Table) -> pa.Table:
                     | {name: values[place[own]] for name, values in launched.items()})
 
 
-def _of_threads(process: dict[str, Any], calls: pa.Table, ranges: pa.Table) -> Iterator[pa.Table]:
+def _thread_rows(process: dict[str, Any], calls: pa.Table, ranges: pa.Table) -> Iterator[pa.Table]:
     """Yield the rows of each thread. Both tables are in the order of threads."""
     threads = _int(ranges, "thread")
     callers = _int(calls, "thread")
@@ -141,7 +141,7 @@ def _of_threads(process: dict[str, Any], calls: pa.Table, ranges: pa.Table) -> I
         yield _rows(process, mine.filter(pa.array(some)), work.only(some))
 
 
-def _rows(process: dict[str, Any], ranges: pa.Table, work: Work) -> pa.Table:
+def _rows(process: dict[str, Any], ranges: pa.Table, work: LaunchedWork) -> pa.Table:
     return _filled(process, {name: ranges[name] for name in ranges.column_names} | {
         "start_ns": work.first, "projected_ns": work.last - work.first, "gpu_ns": work.total, "launches": work.launches,
         "operations": work.operations, "range_start_ns": ranges["start_ns"],
@@ -159,7 +159,7 @@ def _filled(process: dict[str, Any], columns: dict[str, Any]) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LaunchedWork:
     """What ranges launched: calls, pieces of work, first start, last end and sum of durations; int64, one value per range.
 
     Where launches is 0, first and last mean nothing.
@@ -171,12 +171,12 @@ class Work:
     last: Int
     total: Int
 
-    def only(self, wanted: Mask) -> Work:
+    def only(self, wanted: Mask) -> LaunchedWork:
         """Return the values of the wanted ranges."""
-        return Work(*(values[wanted] for values in (self.launches, self.operations, self.first, self.last, self.total)))
+        return LaunchedWork(*(values[wanted] for values in (self.launches, self.operations, self.first, self.last, self.total)))
 
 
-def project(calls: pa.Table, start: Int, end: Int) -> Work:
+def project(calls: pa.Table, start: Int, end: Int) -> LaunchedWork:
     """Return what the calls that lie within each [start, end] launched, for ranges of one thread, nested or not.
 
     calls: those of the thread by start_ns, with end_ns, first_ns, last_ns, gpu_ns and operations. Calls that follow each other
@@ -185,8 +185,8 @@ def project(calls: pa.Table, start: Int, end: Int) -> Work:
     """
     low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     zero = np.zeros(len(start), np.int64)
-    work = Work(zero, zero.copy(), np.full(len(start), high), np.full(len(start), low), zero.copy())
-    for layer in layers(_int(calls, "start_ns"), _int(calls, "end_ns")):
+    work = LaunchedWork(zero, zero.copy(), np.full(len(start), high), np.full(len(start), low), zero.copy())
+    for layer in non_overlapping_layers(_int(calls, "start_ns"), _int(calls, "end_ns")):
         part = calls.take(pa.array(layer))
         at = np.searchsorted(_int(part, "start_ns"), start, "left")
         number = np.maximum(np.searchsorted(_int(part, "end_ns"), end, "right") - at, 0)

@@ -41,7 +41,7 @@ import pyarrow as pa
 
 from nsightlens.analyses import Ask
 from nsightlens.columns.arrays import Int, integers, nullable
-from nsightlens.intervals.apart import layers
+from nsightlens.intervals.disjoint import non_overlapping_layers
 from nsightlens.statistics.groups import counts, deviations, quantile, to_one_decimal, together
 
 _PROCESSES = """
@@ -92,14 +92,14 @@ _TOGETHER = 1 << 19
 
 def analyse(ask: Ask) -> pa.Table:
     """Return a row per process, thread, range name and kernel name, by process, those with the largest total first."""
-    return pa.concat_tables([_SCHEMA.empty_table(), *(_of_process(ask, row) for row in ask(_PROCESSES, []).to_pylist())])
+    return pa.concat_tables([_SCHEMA.empty_table(), *(_process_rows(ask, row) for row in ask(_PROCESSES, []).to_pylist())])
 
 
-def _of_process(ask: Ask, process: dict[str, Any]) -> pa.Table:
+def _process_rows(ask: Ask, process: dict[str, Any]) -> pa.Table:
     own = [process["process_id"]]
     names, keys = (ask(f"{query} ORDER BY code", own) for query in (_NAMED, _KEYS))
     kernels, ranges = (_columns(ask(query, own)) for query in (_KERNELS, _RANGES))
-    some = list(_of_threads(kernels, ranges))
+    some = list(_thread_rows(kernels, ranges))
     if not some:
         return _SCHEMA.empty_table()
     rows = {name: np.concatenate([found[name] for found in some]) for name in some[0]}
@@ -121,7 +121,7 @@ def _columns(table: pa.Table) -> dict[str, Int]:
     return {name: integers(table[name].combine_chunks()) for name in table.column_names}
 
 
-def _of_threads(kernels: dict[str, Int], ranges: dict[str, Int]) -> Iterator[dict[str, Any]]:
+def _thread_rows(kernels: dict[str, Int], ranges: dict[str, Int]) -> Iterator[dict[str, Any]]:
     """Yield rows of one process, by thread, number of the range's key (-1: in no range) and of the kernel's name."""
     for thread in np.unique(kernels["thread"]).tolist():
         mine = {name: values[ranges["thread"] == thread] for name, values in ranges.items()}
@@ -151,7 +151,7 @@ def _layers(ranges: dict[str, Int]) -> list[tuple[Int, Int, Int]]:
     found = []
     for level in np.unique(ranges["depth"]).tolist():
         here = np.flatnonzero(ranges["depth"] == level)
-        for layer in layers(ranges["start_ns"][here], ranges["end_ns"][here]):
+        for layer in non_overlapping_layers(ranges["start_ns"][here], ranges["end_ns"][here]):
             rows = here[layer]
             found.append((rows, ranges["start_ns"][rows], ranges["end_ns"][rows]))
     return found

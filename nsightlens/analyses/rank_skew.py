@@ -42,7 +42,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.collective_match import Compared, compared
+from nsightlens.analyses.collective_match import ComparedRanks, compared
 from nsightlens.columns.arrays import MISSING, Int, medians, nullable, sums
 from nsightlens.matching.propagation import share
 
@@ -60,20 +60,20 @@ def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = N
     return summed(compared(ask, clock, lag_threshold_ns), by_step=True)
 
 
-def summed(executions: Sequence[Compared], by_step: bool) -> pa.Table:
+def summed(executions: Sequence[ComparedRanks], by_step: bool) -> pa.Table:
     """Return what ranks waited and caused, summed per execution and rank (and step); rank NULL: calls whose last is unknown."""
     table = pa.concat_tables([_SCHEMA.empty_table(), *(_summed(execution, by_step) for execution in executions)])
     return table if by_step else table.drop_columns("step")
 
 
-def _summed(found: Compared, by_step: bool) -> pa.Table:
+def _summed(found: ComparedRanks, by_step: bool) -> pa.Table:
     """Return the rows of one execution. Cells are numbered by step and rank, those without a known one last."""
     step = found.step if by_step else np.full(len(found.group), MISSING)
     steps, at = np.unique(np.where(step == MISSING, _LAST, step), return_inverse=True)
     ranks = np.array([*(rank for rank, _ in found.by_rank), _LAST])
     cells = len(steps) * len(ranks)
     figures = {name: np.full(cells, MISSING) for name in _SCHEMA.names[5:]}
-    for place, (cell, of_cells) in enumerate(_of_ranks(found, at * len(ranks))):
+    for place, (cell, of_cells) in enumerate(_rank_cells(found, at * len(ranks))):
         for name, values in of_cells.items():
             figures[name][cell + place] = values
     for cell, of_cells in (_unknown(found, at * len(ranks) + len(ranks) - 1), _caused(found, at * len(ranks), ranks)):
@@ -91,7 +91,7 @@ Cells = tuple[Int, dict[str, Int]]
 """Some cells, and figures of each."""
 
 
-def _of_ranks(found: Compared, cell: Int) -> Iterator[Cells]:
+def _rank_cells(found: ComparedRanks, cell: Int) -> Iterator[Cells]:
     """Yield, of each rank, what its parts say. cell: of each call, that of the lowest rank."""
     for _, parts in found.by_rank:
         call = found.call[parts]
@@ -110,7 +110,7 @@ def _of_ranks(found: Compared, cell: Int) -> Iterator[Cells]:
             "lag_threshold_ns": np.maximum.reduceat(found.arrivals.lag_limit[call], first)}
 
 
-def _unknown(found: Compared, cell: Int) -> Cells:
+def _unknown(found: ComparedRanks, cell: Int) -> Cells:
     """Return how many calls have no known last rank, and the largest lag that is not enough. cell: of each call."""
     call = np.flatnonzero(~found.arrivals.is_named)
     call = call[np.argsort(cell[call], kind="stable")]
@@ -121,7 +121,7 @@ def _unknown(found: Compared, cell: Int) -> Cells:
                                "lag_threshold_ns": np.maximum.reduceat(found.arrivals.lag_limit[call], first)}
 
 
-def _caused(found: Compared, cell: Int, ranks: Int) -> Cells:
+def _caused(found: ComparedRanks, cell: Int, ranks: Int) -> Cells:
     """Return, of calls whose last rank is known, what that rank caused. cell: of each call, that of the lowest rank."""
     call = np.flatnonzero(found.arrivals.is_named)
     mine = cell[call] + np.searchsorted(ranks, found.last_rank[call])

@@ -142,7 +142,7 @@ _SCHEMA = pa.schema([
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ItemTimes:
     """One run, per item: its time in the replicates of each recording (a block without a launch of it is none), launches, total,
     median, key. replicates: how many each recording has."""
 
@@ -221,7 +221,7 @@ def common_tool(ask: Ask, base: str, other: str, time: str | None = None) -> tup
     return found[0]["tool"], found[0]["stepped"]
 
 
-def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> Side:
+def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> ItemTimes:
     columns = _KERNEL if by == "kernel" else ("kernel_key",) if by == "step" else (ITEMS[by],)
     source, replicate = (_WHOLE_STEPS, "step") if by == "step" else (_LAUNCHES, "step" if stepped else _BLOCK)
     if by == "step" and not stepped:
@@ -245,7 +245,7 @@ def _side(ask: Ask, run: str, tool: str, by: str, stepped: bool, skip: int) -> S
                          for place, count in replicates.items() if stepped or place in mine] for item, mine in sums.items()}
     launches, totals, medians, keys = ({item: row[name] for item, row in items.items()}
                                        for name in ("launches", "total_ns", "median_ns", "kernel_key"))
-    return Side(recordings, launches, totals, medians, keys, list(replicates.values()))
+    return ItemTimes(recordings, launches, totals, medians, keys, list(replicates.values()))
 
 
 def _mean(sums: Sequence[_Sums], replicates: int | None) -> float:

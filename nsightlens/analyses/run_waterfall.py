@@ -133,7 +133,7 @@ _SCHEMA = pa.schema([
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class StepTimes:
     """The steps of one run: owner (recording, and rank or else process), position among the owner's steps, length; items: their
     times in steps, of which one may stand there more than once."""
 
@@ -191,7 +191,7 @@ def called(row: Mapping[str, Any]) -> str:
     return str(item) if item in (kind, "memset") or str(item).startswith("memcpy") else f"{kind}: {item}"
 
 
-def _read(ask: Ask, run: str, tool: str, by: str, skip: int) -> Side | None:
+def _read(ask: Ask, run: str, tool: str, by: str, skip: int) -> StepTimes | None:
     """Return the steps of a run without the first `skip` of each owner; None where nothing is on a timeline.
 
     Raises UsageError where no step is left.
@@ -216,7 +216,7 @@ def _read(ask: Ask, run: str, tool: str, by: str, skip: int) -> Side | None:
     new = np.full(len(names) + 1, -1, dtype=np.int64)
     new[steps["place"].to_numpy()[kept]] = np.arange(len(kept))
     owner = np.array([order.setdefault(names[place], len(order)) for place in kept], dtype=np.int64)
-    return Side(list(order), owner, nth[kept], steps["step_ns"].to_numpy()[kept], _items(ask, run, tool, by, new), stepped)
+    return StepTimes(list(order), owner, nth[kept], steps["step_ns"].to_numpy()[kept], _items(ask, run, tool, by, new), stepped)
 
 
 def _items(ask: Ask, run: str, tool: str, by: str, new: Int) -> dict[Key, tuple[Int, Int]]:
@@ -246,7 +246,7 @@ def _flat(table: pa.Table, column: str, row: int) -> Int:
     return np.asarray(table[column][row].values, dtype=np.int64)
 
 
-def _pairs(sides: Sequence[Side], per: str, alike: bool) -> list[tuple[int | None, list[list[int]], str | None]]:
+def _pairs(sides: Sequence[StepTimes], per: str, alike: bool) -> list[tuple[int | None, list[list[int]], str | None]]:
     """Return (rank, the owners of each side that are compared, what is left out). Raises UsageError where no rank is in both."""
     names = [{name for _, name in side.owners} for side in sides]
     ranks = [{name for name in mine if isinstance(name, int)} for mine in names]
@@ -267,7 +267,7 @@ def _pairs(sides: Sequence[Side], per: str, alike: bool) -> list[tuple[int | Non
 
 
 def _rows(
-    sides: Sequence[Side], owners: Sequence[list[int]], stepped: bool, fdr: float, threshold_pct: float,
+    sides: Sequence[StepTimes], owners: Sequence[list[int]], stepped: bool, fdr: float, threshold_pct: float,
 ) -> list[dict[str, Any]]:
     """Return a row per item of the mean steps of both sides."""
     keys = sorted(sides[0].items.keys() | sides[1].items.keys())
@@ -298,7 +298,7 @@ def _rows(
                                          row["item"] or ""))
 
 
-def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> Mean:
+def _mean(side: StepTimes, owners: list[int], keys: Sequence[Key], stepped: bool) -> Mean:
     """Return the mean over the recordings, of the mean over the owners of each, of each owner's mean step."""
     counts = np.bincount(side.owner, minlength=len(side.owners)).tolist()
     together = _together(side, owners) if stepped else [owners]
@@ -314,7 +314,7 @@ def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> 
 
     sums = [summed(*side.items[key]) if key in side.items else 0 for key in keys]
     recordings = {
-        key: [_of_recording(side, those, counts, key) if stepped else mine / denominator for those in together]
+        key: [_mean_step_ns(side, those, counts, key) if stepped else mine / denominator for those in together]
         for key, mine in zip(keys, sums, strict=True) if mine}
     total = summed(np.arange(len(side.lengths)), side.lengths)
     whole = sum(sums)
@@ -323,7 +323,7 @@ def _mean(side: Side, owners: list[int], keys: Sequence[Key], stepped: bool) -> 
                 nearest(total, denominator), sum(counts[owner] for owner in owners), recordings)
 
 
-def _together(side: Side, owners: list[int]) -> list[list[int]]:
+def _together(side: StepTimes, owners: list[int]) -> list[list[int]]:
     """Return the owners of each recording."""
     recordings: dict[int, list[int]] = {}
     for owner in owners:
@@ -331,7 +331,7 @@ def _together(side: Side, owners: list[int]) -> list[list[int]]:
     return list(recordings.values())
 
 
-def _of_recording(side: Side, owners: list[int], counts: list[int], key: Key) -> float:
+def _mean_step_ns(side: StepTimes, owners: list[int], counts: list[int], key: Key) -> float:
     """Return an item's time in a mean step of a recording, mean over its ranks."""
     steps, times = side.items[key]
     chosen = np.isin(side.owner[steps], owners)

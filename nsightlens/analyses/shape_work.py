@@ -48,9 +48,9 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._shape_calls import Calls, Texts
+from nsightlens.analyses._shape_calls import OperatorCalls, Texts
 from nsightlens.columns.arrays import Int
-from nsightlens.op_cost import Work
+from nsightlens.op_cost import OperatorWork
 
 _SCHEMA = pa.schema([
     ("run", pa.string()), ("tool", pa.string()), ("rank", pa.int32()), ("profile_id", pa.string()), ("process_id", pa.string()),
@@ -105,7 +105,7 @@ class Launch(NamedTuple):
     own: str
 
 
-class Verdict(NamedTuple):
+class WorkFigures(NamedTuple):
     """What is said of a launch: the columns of the result that it decides."""
 
     formula: str | None = None
@@ -122,13 +122,13 @@ class Verdict(NamedTuple):
 
 def analyse(ask: Ask) -> pa.Table:
     """Return the work of each launch, in the order of launches."""
-    launches, calls = ask(_LAUNCHES, []), Calls(ask(_OPERATORS, []), ask(_RESULTS, []))
-    own = calls.places(launches["op_range_id"])
+    launches, calls = ask(_LAUNCHES, []), OperatorCalls(ask(_OPERATORS, []), ask(_RESULTS, []))
+    own = calls.index_of(launches["op_range_id"])
     owner = np.where(own >= 0, calls.owner[own], -1) if len(calls.ids) else own
-    verdicts: dict[Verdict, int] = {}
+    verdicts: dict[WorkFigures, int] = {}
     code = np.zeros(len(own), dtype=np.int64)
     for place in np.unique(own[owner < 0]).tolist():
-        unknown = Verdict(reason="no operator around the launch" if place < 0 else f"no formula for {calls.name(place)}")
+        unknown = WorkFigures(reason="no operator around the launch" if place < 0 else f"no formula for {calls.name(place)}")
         code[(owner < 0) & (own == place)] = verdicts.setdefault(unknown, len(verdicts))
     order = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0):]
     names, families, tensor_cores = (Texts(launches[name]) for name in ("names", "family", "tensor_cores"))
@@ -140,20 +140,20 @@ def analyse(ask: Ask) -> pa.Table:
     return _table(launches, calls, owner, code, list(verdicts))
 
 
-def _table(launches: pa.Table, calls: Calls, owner: Int, code: Int, verdicts: list[Verdict]) -> pa.Table:
+def _table(launches: pa.Table, calls: OperatorCalls, owner: Int, code: Int, verdicts: list[WorkFigures]) -> pa.Table:
     at = pa.array(np.where(owner >= 0, owner, 0), mask=owner < 0)
     columns = {"op": calls.names.of(at), "op_range_id": pa.array(calls.ids).take(at), "op_shapes": calls.shapes.of(at)}
-    for place, name in enumerate(Verdict._fields):
+    for place, name in enumerate(WorkFigures._fields):
         columns[name] = pa.array([verdict[place] for verdict in verdicts], _SCHEMA.field(name).type).take(pa.array(code))
     return pa.table({name: columns[name] if name in columns else launches[name] for name in _SCHEMA.names}).cast(_SCHEMA)
 
 
-def _verdicts(group: list[Launch], calls: Calls, place: int) -> list[Verdict]:
+def _verdicts(group: list[Launch], calls: OperatorCalls, place: int) -> list[WorkFigures]:
     """Return what is said of each launch of a call: its work to those that certainly did it, the reason to the others."""
     if calls.wrapped[place]:
-        return [Verdict(reason="an operator inside this one has counted")] * len(group)
+        return [WorkFigures(reason="an operator inside this one has counted")] * len(group)
     work = calls.work(place)
-    unknown = Verdict(call_flop=work.flop, call_bytes=work.bytes, call_launches=len(group))
+    unknown = WorkFigures(call_flop=work.flop, call_bytes=work.bytes, call_launches=len(group))
     together = unknown._replace(reason=f"{len(group)} kernels share the work of one call")
     if len(group) == 1:
         busy = [True]
@@ -173,13 +173,13 @@ def _verdicts(group: list[Launch], calls: Calls, place: int) -> list[Verdict]:
     return found
 
 
-def _known(launch: Launch, work: Work, unknown: Verdict) -> Verdict:
+def _known(launch: Launch, work: OperatorWork, unknown: WorkFigures) -> WorkFigures:
     """Return what is known of a launch that does work of a call, whether all of it or not."""
     precision = _PRECISION.get(work.element or "")
     return unknown._replace(precision=precision, peak_key=_peak(work, precision, launch.tensor_cores))
 
 
-def _is_certain(group: list[Launch], does: list[int], row: int, work: Work) -> bool:
+def _is_certain(group: list[Launch], does: list[int], row: int, work: OperatorWork) -> bool:
     """Return whether one of the launches that do a call's work does a whole product of it.
 
     Of a backward convolution: where there are as many as products, where one may be all that was asked for, and where
@@ -203,7 +203,7 @@ def _side(launch: Launch) -> str | None:
     return None
 
 
-def _verdict(known: Verdict, work: Work) -> Verdict:
+def _verdict(known: WorkFigures, work: OperatorWork) -> WorkFigures:
     """Return what is said of a launch that does a whole product, or all of the call."""
     flop, size = (work.parts[0].flop, work.parts[0].bytes) if work.parts else (work.flop, work.bytes)
     reason = None
@@ -213,7 +213,7 @@ def _verdict(known: Verdict, work: Work) -> Verdict:
     return known._replace(formula=work.formula, work_flop=flop, minimal_bytes=size, work_definition=definition, reason=reason)
 
 
-def _peak(work: Work, precision: str | None, tensor_cores: bool | None) -> str | None:
+def _peak(work: OperatorWork, precision: str | None, tensor_cores: bool | None) -> str | None:
     """Return the peak that bounds a launch: element-wise work is computed in fp32; fp32 products on tensor cores are TF32."""
     if precision == "fp64":
         return "fp64" if work.kind == "stream" or tensor_cores is False else "tensor_fp64" if tensor_cores else None

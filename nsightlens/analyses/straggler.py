@@ -41,7 +41,7 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses.collective_match import Compared, compared
+from nsightlens.analyses.collective_match import ComparedRanks, compared
 from nsightlens.analyses.rank_skew import summed
 
 _KEYS = ("run", "tool", "execution_id")
@@ -56,7 +56,7 @@ def analyse(ask: Ask, *, clock: str = "fitted", lag_threshold_ns: int | None = N
     return judged(compared(ask, clock, lag_threshold_ns))
 
 
-def judged(executions: Sequence[Compared]) -> pa.Table:
+def judged(executions: Sequence[ComparedRanks]) -> pa.Table:
     """Return the same of executions whose ranks are compared."""
     table = summed(executions, by_step=False)
     rows = table.to_pylist()

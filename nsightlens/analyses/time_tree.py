@@ -44,7 +44,7 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._judged import judgements
+from nsightlens.analyses._run_judgements import judgements
 from nsightlens.diagnosis.tree import Tree, nodes
 
 _SCHEMA = pa.schema([

@@ -49,7 +49,7 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._compared import common_tool, side, tools
+from nsightlens.analyses._compared_runs import common_tool, side, tools
 from nsightlens.analyses._runs import named
 from nsightlens.diagnosis.counter_difference import Pair
 from nsightlens.diagnosis.difference import Difference, Line, difference, efficiencies

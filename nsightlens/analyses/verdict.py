@@ -37,10 +37,10 @@ from typing import Any
 import pyarrow as pa
 
 from nsightlens.analyses import Ask
-from nsightlens.analyses._judged import judgements
+from nsightlens.analyses._run_judgements import judgements
 from nsightlens.diagnosis import capture_words, words
-from nsightlens.diagnosis.findings import findings, of_counters
-from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.findings import counter_findings, findings
+from nsightlens.diagnosis.judgement import RunJudgement
 
 _MOST = 3
 """Findings that stand with a verdict; the view findings has all."""
@@ -55,15 +55,15 @@ def analyse(ask: Ask) -> pa.Table:
     return pa.Table.from_pylist([row for found in judgements(ask) for row in _rows(found)], schema=_SCHEMA)
 
 
-def _rows(found: Judged) -> Iterator[dict[str, Any]]:
+def _rows(found: RunJudgement) -> Iterator[dict[str, Any]]:
     where = {"run": found.run, "tool": found.tool}
     ns, of_ns = _lead(found)
     yield where | {
         "place": 0, "kind": "verdict", "cause": found.cause, "subject": _subject(found), "total_ns": ns, "of_ns": of_ns,
         "share_pct": _rounded(100 * ns / of_ns if ns is not None and of_ns else None), "winnable_ns": None,
         "text": words.first(found)}
-    said = (findings(found.verdict) if found.verdict else of_counters(found.counters) if found.counters else [])[:_MOST]
-    whole = found.sums.whole_ns if found.sums else found.counters.of_ns if found.counters else None
+    said = (findings(found.verdict) if found.verdict else counter_findings(found.counters) if found.counters else [])[:_MOST]
+    whole = found.sums.whole_ns if found.sums else found.counters.timed_ns if found.counters else None
     for place, finding in enumerate(said, 1):
         inside = whole if finding.cause != "start-up" else None
         yield where | {
@@ -78,18 +78,18 @@ def _rows(found: Judged) -> Iterator[dict[str, Any]]:
             "text": capture_words.condition(condition)}
 
 
-def _lead(found: Judged) -> tuple[int | None, int | None]:
+def _lead(found: RunJudgement) -> tuple[int | None, int | None]:
     """Return the time that the verdict is about, and of what it is a part."""
     if found.verdict:
         return found.verdict.lead.ns, found.verdict.lead.of_ns
-    return (found.counters.kernels[0].ns, found.counters.of_ns) if found.counters else (None, None)
+    return (found.counters.kernels[0].ns, found.counters.timed_ns) if found.counters else (None, None)
 
 
 def _rounded(pct: float | None) -> float | None:
     return None if pct is None else round(pct, 1)
 
 
-def _subject(found: Judged) -> str | None:
+def _subject(found: RunJudgement) -> str | None:
     if found.counters:
         return found.counters.name
     if found.host:

@@ -31,21 +31,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsightlens.attribution import range_tree, stacks
-from nsightlens.attribution.attributed import AllocationRanges, CallRanges, Pairs, RangeLinks, WorkRanges, paired
+from nsightlens.attribution.attributed_columns import AllocationRanges, CallRanges, Pairs, RangeLinks, WorkRanges, paired
 from nsightlens.attribution.intervals import at, each_once
 from nsightlens.attribution.launch_correlation import Launched, used_by_several
 from nsightlens.attribution.messages import messages
 from nsightlens.attribution.range_labels import Labels
-from nsightlens.attribution.range_tree import Nested, RangeIndex, Ranges, traits
+from nsightlens.attribution.range_tree import Nested, RangeIndex, RangeRows, traits
 from nsightlens.attribution.stacks import FrameCalls, Frames, Stacks
-from nsightlens.columns.arrays import MISSING, Int, Places, numbered, stretches
+from nsightlens.columns.arrays import MISSING, Int, Places, numbered, row_chunks
 from nsightlens.columns.gathered import GatheredColumns
 from nsightlens.columns.row_templates import RowTemplates
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowProcesses:
     """One window of the profile: the numbers of its processes, and what to add to its starts."""
 
     processes: Int
@@ -79,7 +79,7 @@ class PlacedWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Tracks:
+class RowTracks:
     """Whose the rows are. every: more than any number of a process. groups: per table, window * every + process of each template.
     of: per table the track, which is group and thread as one number, of each template (of allocations: of each row)."""
 
@@ -89,8 +89,9 @@ class Tracks:
 
 
 def tracks(
-    columns: GatheredColumns, templates: Mapping[str, RowTemplates], processes: Mapping[str, Int], windows: Sequence[Window],
-) -> Tracks:
+    columns: GatheredColumns, templates: Mapping[str, RowTemplates], processes: Mapping[str, Int],
+    windows: Sequence[WindowProcesses],
+) -> RowTracks:
     """Return whose the rows are. processes: the number of the process of each template, by table."""
     every = 1 + max(int(window.processes.max(initial=0)) for window in windows)
     groups = {name: templates[name].windows() * every + processes[name]
@@ -98,12 +99,12 @@ def tracks(
     on_threads = ("ranges", "api_calls", "frame_calls", "call_stacks", "allocations")
     owners = groups | {"allocations": _groups_of_allocations(columns, windows, every)}
     found = _tracks([owners[name] for name in on_threads], [columns.take(name, "thread") for name in on_threads])
-    return Tracks(every, groups, dict(zip(on_threads, found, strict=True)))
+    return RowTracks(every, groups, dict(zip(on_threads, found, strict=True)))
 
 
 def stacked(
-    columns: GatheredColumns, templates: Mapping[str, RowTemplates], processes: Mapping[str, Int], owners: Tracks,
-    windows: Sequence[Window], base: int,
+    columns: GatheredColumns, templates: Mapping[str, RowTemplates], processes: Mapping[str, Int], owners: RowTracks,
+    windows: Sequence[WindowProcesses], base: int,
 ) -> tuple[Stacks, Frames] | None:
     """Return where Python functions ran, and their frames: as calls of them were recorded, else the stacks of operators.
 
@@ -117,11 +118,12 @@ def stacked(
     template = columns.take(table, "template")
     start = _shifted(columns, table, columns.take(table, "start_ns"), [window.shift for window in windows])
     calls = FrameCalls(function[template], owners.of[table][template], start, columns.take(table, "duration_ns"))
-    return (stacks.stacks if table == "frame_calls" else stacks.of_operators)(calls, functions, base)
+    return (stacks.stacks if table == "frame_calls" else stacks.operator_stacks)(calls, functions, base)
 
 
 def search(
-    columns: GatheredColumns, templates: RowTemplates, owners: Tracks, found_stacks: Stacks | None, windows: Sequence[Window],
+    columns: GatheredColumns, templates: RowTemplates, owners: RowTracks, found_stacks: Stacks | None,
+    windows: Sequence[WindowProcesses],
     tool: str, base: int,
 ) -> tuple[CallSearch, RangeLinks, AllocationRanges]:
     """Return the search for a profile with ranges, and what is attributed to ranges and allocations.
@@ -131,8 +133,8 @@ def search(
     shifts = [window.shift for window in windows]
     template = columns.take("ranges", "template")
     found_traits = traits(batch for _, _, batch in templates.read())
-    ranges = Ranges(template, owners.of["ranges"][template], owners.groups["ranges"][template].astype(np.int32),
-                    columns.take("ranges", "sequence"), found_traits)
+    ranges = RangeRows(template, owners.of["ranges"][template], owners.groups["ranges"][template].astype(np.int32),
+                       columns.take("ranges", "sequence"), found_traits)
     index = range_tree.index(ranges, _nested(ranges, columns, shifts, unclosed=tool == "nsys"), found_stacks)
     del ranges
     at_ns = _shifted(columns, "allocations", columns.take("allocations", "at_ns"), shifts)
@@ -156,7 +158,7 @@ def _frames_of_operators(index: RangeIndex) -> Places | None:
     return frame
 
 
-def _nested(ranges: Ranges, columns: GatheredColumns, shifts: Sequence[int], *, unclosed: bool) -> Nested:
+def _nested(ranges: RangeRows, columns: GatheredColumns, shifts: Sequence[int], *, unclosed: bool) -> Nested:
     """Return the ranges in their nest; their times by row are not needed any longer."""
     start = _shifted(columns, "ranges", columns.take("ranges", "start_ns"), shifts)
     return range_tree.nested(ranges, start, columns.take("ranges", "duration_ns"), unclosed=unclosed)
@@ -184,7 +186,7 @@ def call_ranges(
 ) -> CallRanges:
     """Return what is attributed to API calls, and the frames around them: the template and the start of each row."""
     places, frames = ColumnBuilder(folder, np.int32), ColumnBuilder(folder, np.int32)
-    for some in stretches(len(template)):
+    for some in row_chunks(len(template)):
         begin = start[some]
         known = begin != MISSING
         track = np.where(known, found.call_track[template[some]], -1)
@@ -199,7 +201,7 @@ def with_frames(all_frames: Frames, calls: CallRanges, ranges: RangeLinks) -> tu
     used = np.zeros(len(all_frames.function), dtype=np.bool_)
     for column in (calls.frames, ranges.frames):
         if column is not None:
-            for some in stretches(len(column)):
+            for some in row_chunks(len(column)):
                 used[each_once(column[some])] = True
     frames, number = all_frames.without_short(used)
     operators = None if ranges.frames is None else at(number, ranges.frames)
@@ -211,19 +213,19 @@ def place_work(
     folder: SpillFolder,
 ) -> PlacedWork:
     """Return where the GPU work of one table was launched from. Per row: its template, its External id, its launching call."""
-    place = _of_call(calls.places, links.call)
+    place = _values_of_calls(calls.places, links.call)
     group = found.groups[table]
     place, time = _by_external_id(found, group, template, external_id, place, links.start)
     step = ColumnBuilder(folder, np.int32)
-    for some in stretches(len(template)):
+    for some in row_chunks(len(template)):
         step.add(found.index.nested.steps.at(group[template[some]].astype(np.int32), time[some]))
     return PlacedWork(template, place, step.column(), _frames_of_work(found.index, calls, links, place, folder))
 
 
-def _of_call(column: LongColumn, call: LongColumn) -> Places:
+def _values_of_calls(column: LongColumn, call: LongColumn) -> Places:
     """Return for each row of GPU work the value of its launching call, -1 where it has none."""
     values = np.full(len(call), -1, dtype=np.int32)
-    for some in stretches(len(call)):
+    for some in row_chunks(len(call)):
         linked = np.flatnonzero(call[some] >= 0)
         values[some][linked] = values_at(column, call[some][linked])
     return values
@@ -235,7 +237,7 @@ def _frames_of_work(
     """Return the frame of each row of GPU work: that around its call, else that of the range it was launched from."""
     if index.frame is None or calls.frames is None or calls.kept_frame is None:
         return None
-    frame = _of_call(calls.frames, links.call)
+    frame = _values_of_calls(calls.frames, links.call)
     return folder.spill(at(calls.kept_frame, np.where(frame >= 0, frame, at(index.frame, place))))
 
 
@@ -280,7 +282,7 @@ def work_ranges(
     return columns
 
 
-def _groups_of_allocations(columns: GatheredColumns, windows: Sequence[Window], every: int) -> Int:
+def _groups_of_allocations(columns: GatheredColumns, windows: Sequence[WindowProcesses], every: int) -> Int:
     """Return the number of window and process of each allocation."""
     local = columns.take("allocations", "process_index")
     ends = [columns.first_row("allocations", window + 1) for window in range(len(windows))]

@@ -1,4 +1,4 @@
-"""GPU work that starts before the call that launched it, which cannot be: single records off, or the GPU's clock as a whole."""
+"""Causality check: GPU work that starts before its launching call, by a wrong record or by the GPU's clock as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightlens.columns.arrays import MISSING, Int, median, stretches
+from nsightlens.columns.arrays import MISSING, Int, median, row_chunks
 from nsightlens.columns.spilled import LongColumn, SpillFolder, whole
 
 MARGIN_NS = 1_000
@@ -27,7 +27,7 @@ class Early:
 def early(start: LongColumn, call_start: LongColumn) -> Early:
     """Return the work that starts before its call. start, call_start: per row, in ns, MISSING where unknown."""
     rows, by, linked = [], [], 0
-    for some in stretches(len(start)):
+    for some in row_chunks(len(start)):
         begun, called = start[some], call_start[some]
         known = (begun != MISSING) & (called != MISSING)
         linked += int(np.count_nonzero(known))

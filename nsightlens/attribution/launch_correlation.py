@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, split, stretches
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, row_chunks, split
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
 _KEY_BITS = 44
@@ -25,7 +25,7 @@ _NESTED_NS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class ApiCalls:
     """The API calls of a profile: process, correlation id, start, duration and External id, in the order of their rows."""
 
     process: npt.NDArray[Any]
@@ -46,7 +46,7 @@ class Launched:
 
 
 def link(
-    process: npt.NDArray[Any], correlation: LongColumn, calls: Calls, work_start: LongColumn, external_id: LongColumn,
+    process: npt.NDArray[Any], correlation: LongColumn, calls: ApiCalls, work_start: LongColumn, external_id: LongColumn,
     folder: SpillFolder,
 ) -> Launched:
     """Return the launching call of each row: the same process and correlation id (0 and NULL link to nothing).
@@ -58,7 +58,7 @@ def link(
     found, starts, delays = ColumnBuilder(folder, np.int32), ColumnBuilder(folder), ColumnBuilder(folder)
     directory = (_directory(calls) or _sorted_directory(calls, correlation)) if len(process) and len(calls.process) else None
     again = _used_again(calls, directory) if directory else {}
-    for some in stretches(len(process)):
+    for some in row_chunks(len(process)):
         size = some.stop - some.start
         call = directory(process[some], correlation[some]) if directory else np.full(size, -1, dtype=np.int32)
         if again:
@@ -89,10 +89,10 @@ _Calls = tuple[Int, Int, Int]
 """Calls with one id, one after the other: start, External id and row of each."""
 
 
-def _used_again(calls: Calls, directory: Directory) -> dict[int, _Calls]:
+def _used_again(calls: ApiCalls, directory: Directory) -> dict[int, _Calls]:
     """Return the calls that share process and correlation id with an earlier one, none inside another, by row of the first."""
     firsts, others = [], []
-    for some in stretches(len(calls.process)):
+    for some in row_chunks(len(calls.process)):
         first = directory(calls.process[some], calls.correlation[some])
         row = np.arange(some.start, some.stop)
         at = np.flatnonzero((first >= 0) & (first != row))
@@ -124,7 +124,7 @@ Directory = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Places]
 """Processes and correlation ids -> the row of the call of each, -1 where there is none."""
 
 
-def _directory(calls: Calls) -> Directory | None:
+def _directory(calls: ApiCalls) -> Directory | None:
     """Return the directory as a table by process and correlation id; None where the ids are too sparse for that."""
     low, high = _id_range(calls.correlation)
     width = high - low + 1
@@ -154,10 +154,10 @@ def _directory(calls: Calls) -> Directory | None:
 
 
 def _fill(
-    table: Places, calls: Calls, places: Callable[[npt.NDArray[Any], npt.NDArray[Any]], tuple[Int, Mask]],
+    table: Places, calls: ApiCalls, places: Callable[[npt.NDArray[Any], npt.NDArray[Any]], tuple[Int, Mask]],
 ) -> None:
     """Write the row of each call to its place; of several with one place, that of the earliest, then of the first."""
-    chunks = list(stretches(len(calls.process)))
+    chunks = list(row_chunks(len(calls.process)))
     for some in reversed(chunks):  # the last assignment stays: that of the first row
         place, known = places(calls.process[some], calls.correlation[some])
         rows = np.flatnonzero(known)[::-1]
@@ -178,7 +178,7 @@ def _fill(
 def _id_range(correlation: LongColumn) -> tuple[int, int]:
     """Return the least and the greatest correlation id (1, 0: there is none)."""
     least, greatest = [], []
-    for some in stretches(len(correlation)):
+    for some in row_chunks(len(correlation)):
         ids = correlation[some]
         if int(ids.min()) == MISSING:
             ids = ids[ids != MISSING]
@@ -188,7 +188,7 @@ def _id_range(correlation: LongColumn) -> tuple[int, int]:
     return (min(least), max(0, *greatest)) if least else (1, 0)
 
 
-def _sorted_directory(calls: Calls, wanted: LongColumn) -> Directory:
+def _sorted_directory(calls: ApiCalls, wanted: LongColumn) -> Directory:
     """Return the directory as keys in order, for correlation ids of any size; `wanted`: those that will be looked up."""
     correlation = whole(calls.correlation)
     numbers = _numbers(whole(wanted), correlation)
@@ -269,7 +269,7 @@ def number_launches(process: npt.NDArray[Any], order: Places | None, like: Place
 def _steps(process: npt.NDArray[Any], time: LongColumn, order: Places | None) -> tuple[bool, bool]:
     """Return whether two neighbours in `order` are equal in process and time, and whether one is greater than the next."""
     same = descends = False
-    for stretch in stretches(len(process) - 1):
+    for stretch in row_chunks(len(process) - 1):
         some = slice(stretch.start, stretch.stop + 1)
         one, when = (process[some], time[some]) if order is None else (process[order[some]], values_at(time, order[some]))
         together = one[1:] == one[:-1]
@@ -284,7 +284,7 @@ def launch_time(process: npt.NDArray[Any], correlation: LongColumn, start: LongC
     A kernel whose call was not recorded takes the latest launch time among smaller correlation ids of its process, since
     these ids grow with the calls; without a correlation id it takes its own start.
     """
-    if not any((launched.start[some] == MISSING).any() for some in stretches(len(process))):
+    if not any((launched.start[some] == MISSING).any() for some in row_chunks(len(process))):
         return launched.start
     time, ids = whole(launched.start).copy(), whole(correlation)
     unlinked = time == MISSING
@@ -303,7 +303,7 @@ def _count_before(group: Places, order: Places | None) -> Places:
     """Return for each row how many rows of its group come before it in `order` (None: as they stand)."""
     count = np.empty(len(group), dtype=np.int32)
     seen = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.int32)
-    for stretch in stretches(len(group)):
+    for stretch in row_chunks(len(group)):
         rows = order[stretch] if order is not None else stretch
         some = group[rows]
         by_group = np.argsort(_narrow_codes(some), kind="stable")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, numbered, stretches
-from nsightlens.columns.derived import BEGIN, END, LAUNCH
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, numbered, row_chunks
+from nsightlens.columns.kernel_columns import BEGIN, END, LAUNCH
 from nsightlens.columns.spilled import LongColumn, values_at
 from nsightlens.intervals.order import reached
 
@@ -35,7 +35,7 @@ class Launching:
         """Return the calls with one of these codes. but: calls that are left out."""
         wanted = np.isin(self.code, codes)
         found = [np.empty(0, dtype=np.int64)]
-        for some in stretches(len(self.template)):
+        for some in row_chunks(len(self.template)):
             here = wanted[self.template[some]]
             found.append(np.flatnonzero(here & ~but[some] if but is not None else here) + some.start)
         return np.concatenate(found)
@@ -54,7 +54,7 @@ def lost(
     call_of: the call of each kernel (-1: none); process, correlation: of each kernel.
     """
     linked = np.zeros(len(calls.template), dtype=np.bool_)
-    for some in stretches(len(call_of)):
+    for some in row_chunks(len(call_of)):
         linked[call_of[some][call_of[some] >= 0]] = True
     rows = calls.rows((LAUNCH,), linked)
     rows = rows[~_has_kernel(calls, rows, process, correlation)]
@@ -76,7 +76,7 @@ def lost(
 def _last_start(calls: Launching, linked: Mask, process: int) -> int:
     """Return when the last call of a process began that has a kernel; MISSING where none has."""
     last = MISSING
-    for some in stretches(len(linked)):
+    for some in row_chunks(len(linked)):
         mine = linked[some] & (calls.process[some] == process)
         last = max(last, int(calls.start[some][mine].max(initial=MISSING)))
     return last
@@ -88,7 +88,7 @@ def _has_kernel(calls: Launching, rows: Int, process: npt.NDArray[Any], correlat
     found = (ids == MISSING) | (ids == 0) | (values_at(calls.start, rows) == MISSING)
     wanted = np.unique(ids)
     named: set[tuple[int, int]] = set()
-    for some in stretches(len(correlation)) if len(rows) else ():
+    for some in row_chunks(len(correlation)) if len(rows) else ():
         here = np.isin(correlation[some], wanted)
         named.update(zip(process[some][here].tolist(), correlation[some][here].tolist(), strict=True))
     pairs = zip(owner.tolist(), ids.tolist(), strict=True)

@@ -24,7 +24,7 @@ _PER_RANK = frozenset(("reducescatter", "alltoall"))
 """Operations whose input is as many messages as there are ranks."""
 
 
-class _Call(NamedTuple):
+class _NcclCall(NamedTuple):
     """A call of NCCL: the operation, the bytes that it reads on this rank, its communicator and the ranks of that."""
 
     operation: str | None
@@ -66,7 +66,7 @@ class Messages:
 def messages(nest: Nest, template: Places, templates: Iterable[pa.RecordBatch], launched: Places) -> Messages:
     """Return the messages of kernels. template: that of the range at each place. templates: those of ranges, with the columns
     name, communicator, message_bytes, group_size. launched: the place that each kernel was launched from."""
-    calls, marks = _of_templates(templates)
+    calls, marks = _template_calls(templates)
     if not calls:
         return Messages(template[:0], [])
     number = np.full(len(template), -1, np.int32)
@@ -81,9 +81,9 @@ def messages(nest: Nest, template: Places, templates: Iterable[pa.RecordBatch], 
     return Messages(number, list(found))
 
 
-def _of_templates(templates: Iterable[pa.RecordBatch]) -> tuple[dict[int, _Call], Int]:
+def _template_calls(templates: Iterable[pa.RecordBatch]) -> tuple[dict[int, _NcclCall], Int]:
     """Return the calls by the number of their template, and what each template does to the level of groups."""
-    calls: dict[int, _Call] = {}
+    calls: dict[int, _NcclCall] = {}
     marks, first = [np.zeros(0, np.int64)], 0
     for batch in templates:
         names = batch.column("name")
@@ -95,7 +95,7 @@ def _of_templates(templates: Iterable[pa.RecordBatch]) -> tuple[dict[int, _Call]
             ranks, read = batch.column("group_size")[row].as_py(), size[row].as_py()
             if operation in _PER_RANK:
                 read = read * ranks if ranks else None
-            calls[first + row] = _Call(operation, read, batch.column("communicator")[row].as_py(), ranks)
+            calls[first + row] = _NcclCall(operation, read, batch.column("communicator")[row].as_py(), ranks)
         first += batch.num_rows
     return calls, np.concatenate(marks)
 
@@ -120,14 +120,14 @@ def _launchers(nest: Nest, places: Int, mark: Int) -> Iterable[tuple[int, list[i
                 level = max(level - 1, 0)
 
 
-def _message(calls: Sequence[_Call], kernels: int) -> _Message:
+def _message(calls: Sequence[_NcclCall], kernels: int) -> _Message:
     """Return the message of each of so many kernels that these calls launched."""
     communicators, ranks = ({getattr(call, name) for call in calls} for name in ("communicator", "ranks"))
     return _Message(_bytes(calls, kernels), communicators.pop() if len(communicators) == 1 else None,
                     ranks.pop() if len(ranks) == 1 else None)
 
 
-def _bytes(calls: Sequence[_Call], kernels: int) -> int | None:
+def _bytes(calls: Sequence[_NcclCall], kernels: int) -> int | None:
     """Return the bytes of each kernel: of sends and receives those that are sent, if any are."""
     operations = {call.operation for call in calls}
     if operations <= collectives.POINT_TO_POINT and kernels == 1:
@@ -137,6 +137,6 @@ def _bytes(calls: Sequence[_Call], kernels: int) -> int | None:
     return _sum(calls) if kernels == 1 and len({call[::2] for call in calls}) == 1 else None
 
 
-def _sum(calls: Sequence[_Call]) -> int | None:
+def _sum(calls: Sequence[_NcclCall]) -> int | None:
     sizes = [call.bytes for call in calls if call.bytes is not None]
     return sum(sizes) if len(sizes) == len(calls) else None

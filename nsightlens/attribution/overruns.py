@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.columns.arrays import MISSING, Hash, Int, Mask, Places, hash_rows, nullable, stretches
+from nsightlens.columns.arrays import MISSING, Hash, Int, Mask, Places, hash_rows, nullable, row_chunks
 from nsightlens.columns.spilled import LongColumn, values_at, whole
 
 MARGIN_NS = 1000
@@ -22,7 +22,7 @@ MARGIN_NS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Launches:
+class KernelLaunches:
     """The kernels of a profile, per row: template, start, duration, correlation id and graph node.
 
     stream, owner: per template, a number of its stream (-1: none), and of its window and process.
@@ -54,7 +54,7 @@ class Overruns:
         return {"overrun_ns": nullable(values)}
 
 
-def overruns(launches: Launches) -> Overruns:
+def overruns(launches: KernelLaunches) -> Overruns:
     """Return the kernels that outlast the second one after them in their stream, and those of which it is not known."""
     found = _candidates(launches, None)
     if found is None:
@@ -66,7 +66,7 @@ def overruns(launches: Launches) -> Overruns:
     return Overruns(rows[order_of_rows], overrun[order_of_rows])
 
 
-def _candidates(launches: Launches, order: Places | None) -> tuple[Int, Int] | None:
+def _candidates(launches: KernelLaunches, order: Places | None) -> tuple[Int, Int] | None:
     """Return rows and how far they outlast the next start (MISSING: nothing bounds them), as if there were no graphs.
 
     order: the rows by start; None: as they stand, which is given up (None is returned) where a stream is not in order.
@@ -94,9 +94,9 @@ def _candidates(launches: Launches, order: Places | None) -> tuple[Int, Int] | N
     return np.concatenate(rows), np.concatenate(overrun)
 
 
-def _placed(launches: Launches, order: Places | None) -> Iterator[Int]:
+def _placed(launches: KernelLaunches, order: Places | None) -> Iterator[Int]:
     """Yield stream, start, duration and row of the kernels that have a place in a stream, a stretch at a time."""
-    for some in stretches(len(launches.template)):
+    for some in row_chunks(len(launches.template)):
         rows = np.arange(some.start, some.stop) if order is None else order[some].astype(np.int64)
         template, start, duration = ((column[some] if order is None else values_at(column, rows))
                                      for column in (launches.template, launches.start, launches.duration))
@@ -127,14 +127,14 @@ def _by_stream(some: Int) -> Int:
     return some
 
 
-def _side_by_side(launches: Launches, rows: Int) -> Mask:
+def _side_by_side(launches: KernelLaunches, rows: Int) -> Mask:
     """Return which rows may run beside others of their stream: nodes of a graph, and several kernels of one launch."""
     nodes = values_at(launches.graph_node, rows) != MISSING
     ids, launched = _launch(launches, rows)
     wanted, place = np.unique(ids, return_inverse=True)
     count = np.zeros(len(wanted) + 1, dtype=np.int64)
     if launched.any():
-        for some in stretches(len(launches.template)):
+        for some in row_chunks(len(launches.template)):
             other, known = _launch(launches, some)
             at = np.searchsorted(wanted, other)
             found = known & (at < len(wanted))
@@ -144,7 +144,7 @@ def _side_by_side(launches: Launches, rows: Int) -> Mask:
     return shared
 
 
-def _launch(launches: Launches, rows: Int | slice) -> tuple[Hash, Mask]:
+def _launch(launches: KernelLaunches, rows: Int | slice) -> tuple[Hash, Mask]:
     """Return a hash of window, process and correlation id of these rows, and whether they have such an id."""
     template, ids = ((column[rows] if isinstance(rows, slice) else values_at(column, rows))
                      for column in (launches.template, launches.correlation))

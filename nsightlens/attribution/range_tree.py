@@ -1,4 +1,4 @@
-"""What lies around what among the ranges of a profile: parents, operators, modules, phases, steps (rules: attribute.py)."""
+"""The tree of a profile's ranges: parent, operator, module, phase and step of each range (rules: attribute.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from nsightlens.attribution.autograd import Operators, forward_of
 from nsightlens.attribution.intervals import Nest, at, each_once, nest
 from nsightlens.attribution.stacks import Stacks
-from nsightlens.columns.arrays import MISSING, Int, Mask, Places, numbered, stretches
+from nsightlens.columns.arrays import MISSING, Int, Mask, Places, numbered, row_chunks
 from nsightlens.names import collectives
 
 FORWARD, BACKWARD, OPTIMIZER = 1, 2, 3
@@ -87,7 +87,7 @@ def _collectives(name: pa.DictionaryArray) -> npt.NDArray[np.int8]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class RangeRows:
     """The ranges of a profile, a value per row but for the traits (per template). track: window, process and thread as one
     number, -1 for ranges on no thread. group: window and process as one number. Unknown sequence numbers are MISSING."""
 
@@ -124,7 +124,7 @@ class RangeTree:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepRanges:
     """The steps of a profile: rows: those ranges of kind step that no other one of their process encloses; inner: the others."""
 
     rows: Places
@@ -134,7 +134,7 @@ class Steps:
     def at(self, group: Places, time: Int) -> Places:
         """Return the place in `rows` of the step that was open at each time, -1 where there is none or the time is MISSING."""
         found = np.empty(len(time), dtype=np.int32)
-        for some in stretches(len(time)):
+        for some in row_chunks(len(time)):
             known = time[some] != MISSING
             begin = np.where(known, time[some], 0)
             found[some] = at(self.nest.rows, self.nest.innermost(np.where(known, group[some], -1), begin, begin + 1))
@@ -151,7 +151,7 @@ class Nested:
     group: Places
     is_step: Mask
     operator: Places
-    steps: Steps
+    steps: StepRanges
     parent: Places
     depth: Places
     operator_parent: Places
@@ -170,7 +170,7 @@ class RangeIndex:
     frame: Places | None = None
 
 
-def nested(ranges: Ranges, start: Int, duration: Int, *, unclosed: bool) -> Nested:
+def nested(ranges: RangeRows, start: Int, duration: Int, *, unclosed: bool) -> Nested:
     """Return the ranges in their nest. Unknown times are MISSING.
 
     unclosed: a range without a duration was open to the end (nsys); else it is not known when it ended (Kineto).
@@ -190,7 +190,7 @@ def nested(ranges: Ranges, start: Int, duration: Int, *, unclosed: bool) -> Nest
                   depth.astype(np.int32), at(found.rows, at(operator, around)))
 
 
-def _around(ranges: Ranges, found: Nest, start: Int, unplaced: Int) -> Places:
+def _around(ranges: RangeRows, found: Nest, start: Int, unplaced: Int) -> Places:
     """Return for each row the place of the innermost range around it; unplaced: the rows that have no place in the nest."""
     around = np.full(len(ranges.template), -1, dtype=np.int32)
     around[found.rows] = found.above
@@ -199,17 +199,17 @@ def _around(ranges: Ranges, found: Nest, start: Int, unplaced: Int) -> Places:
     return around
 
 
-def _steps(found: Nest, is_step: Mask, group: Places) -> Steps:
+def _steps(found: Nest, is_step: Mask, group: Places) -> StepRanges:
     """Return the steps among the ranges in the nest. group: per row."""
     places = np.flatnonzero(is_step)
     rows, start, end = found.rows[places], found.start[places], found.end[places]
     every = nest(group[rows], start, end)
     outermost = every.rows[every.above < 0]
     outer = rows[outermost]
-    return Steps(outer, rows[every.rows[every.above >= 0]], nest(group[outer], start[outermost], end[outermost]))
+    return StepRanges(outer, rows[every.rows[every.above >= 0]], nest(group[outer], start[outermost], end[outermost]))
 
 
-def index(ranges: Ranges, placed: Nested, stacks: Stacks | None = None) -> RangeIndex:
+def index(ranges: RangeRows, placed: Nested, stacks: Stacks | None = None) -> RangeIndex:
     """Return the index of ranges: their tree, and phase, module and frame at each place."""
     forward = _forward(ranges, placed)
     by_row = np.full(len(ranges.template), -1, dtype=np.int32)
@@ -227,7 +227,7 @@ def index(ranges: Ranges, placed: Nested, stacks: Stacks | None = None) -> Range
     return RangeIndex(tree, placed, _phase(ranges, placed, forward), collective, around, frame)
 
 
-def _collective(ranges: Ranges, placed: Nested) -> npt.NDArray[np.int8]:
+def _collective(ranges: RangeRows, placed: Nested) -> npt.NDArray[np.int8]:
     """Return the collective at each place: that of the innermost range that names one, else whether one communicates."""
     names = ranges.traits.collective[placed.template]
     is_unnamed = names == _UNNAMED
@@ -235,16 +235,16 @@ def _collective(ranges: Ranges, placed: Nested) -> npt.NDArray[np.int8]:
     return np.where(found > 0, found, at(names, placed.nest.nearest(is_unnamed), missing=0)) if is_unnamed.any() else found
 
 
-def _phase(ranges: Ranges, placed: Nested, forward: Places) -> npt.NDArray[np.int8]:
+def _phase(ranges: RangeRows, placed: Nested, forward: Places) -> npt.NDArray[np.int8]:
     """Return the phase at each place. forward: the place of the forward operator of each backward one."""
     says = ranges.traits.phase[placed.template]
-    says[_of_linked(ranges, placed, forward)] = FORWARD
+    says[_linked_ranges(ranges, placed, forward)] = FORWARD
     phase = at(says, placed.nest.nearest(says > 0), missing=0)
     phase[(phase == FORWARD) & (placed.nest.nearest(says == BACKWARD) >= 0)] = BACKWARD
     return phase
 
 
-def _forward(ranges: Ranges, placed: Nested) -> Places:
+def _forward(ranges: RangeRows, placed: Nested) -> Places:
     """Return the place of the forward operator of each backward operator, -1 at other places."""
     found_nest, traits_ = placed.nest, ranges.traits
     sequenced = np.flatnonzero((ranges.sequence >= 0)[found_nest.rows] & traits_.operator[placed.template]).astype(np.int32)
@@ -272,12 +272,12 @@ def _forward(ranges: Ranges, placed: Nested) -> Places:
     return found
 
 
-def _sequence(ranges: Ranges, placed: Nested, places: Places) -> Int:
+def _sequence(ranges: RangeRows, placed: Nested, places: Places) -> Int:
     """Return the sequence number at each place (those of all places would be large)."""
     return at(ranges.sequence, at(placed.nest.rows, places), missing=MISSING)
 
 
-def _recomputed_in(ranges: Ranges, placed: Nested, sequenced: Places) -> tuple[Places, Mask]:
+def _recomputed_in(ranges: RangeRows, placed: Nested, sequenced: Places) -> tuple[Places, Mask]:
     """Return for each of these operators the innermost backward operator around it that has another number, and whether it
     runs, without being one itself, within one of its own number: it is then a part of that."""
     is_backward = ranges.traits.backward[placed.template]
@@ -291,7 +291,7 @@ def _recomputed_in(ranges: Ranges, placed: Nested, sequenced: Places) -> tuple[P
     return within, part
 
 
-def _of_linked(ranges: Ranges, placed: Nested, forward: Places) -> Places:
+def _linked_ranges(ranges: RangeRows, placed: Nested, forward: Places) -> Places:
     """Return the places of the forward operators that are linked, and of those around them with their number."""
     found = [each_once(forward)]
     while len(found[-1]):

@@ -133,7 +133,7 @@ def stacks(calls: FrameCalls, called: Functions, base: int) -> tuple[Stacks, Fra
     return Stacks(found, at(number, node)), frames
 
 
-def of_operators(operators: FrameCalls, stacked: Functions, base: int) -> tuple[Stacks, Frames]:
+def operator_stacks(operators: FrameCalls, stacked: Functions, base: int) -> tuple[Stacks, Frames]:
     """Return operators in their nest, and the frames of their stacks. The function of each is a whole stack, innermost first.
 
     Those without a track or a time are left out. An operator without a duration lasts for 1 ns.

@@ -28,7 +28,7 @@ def command() -> None:
 
 @command.command("set")
 @click.argument("name", shell_complete=complete.baselines)
-@click.argument("runs", metavar="RUN|PATH...", nargs=-1, required=True, shell_complete=complete.of_store("run"))
+@click.argument("runs", metavar="RUN|PATH...", nargs=-1, required=True, shell_complete=complete.store_value("run"))
 @store_option
 @views_option
 def set_(name: str, runs: tuple[str, ...], store: Path | None, views: Path | None) -> None:
@@ -50,7 +50,7 @@ def set_(name: str, runs: tuple[str, ...], store: Path | None, views: Path | Non
     path = baselines.path_of(name)
     with ExitStack() as stack:
         named = Named(stack, store, views, read_run)
-        saved = baselines.of_sides(named.places(named.named("runs", runs)))
+        saved = baselines.saved_sides(named.places(named.named("runs", runs)))
     baselines.write(path, saved, __version__)
     echo(f"{path}: {counted(len(saved.best), 'recording')} of {', '.join(saved.runs)}")
 

@@ -1,4 +1,4 @@
-"""nsightlens cache: what lies in the user's cache, and an end to it."""
+"""nsightlens cache: shows what the user's cache holds, or clears it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.terminal.command import Command
 
 if TYPE_CHECKING:
-    from nsightlens.store.comparison import Place
+    from nsightlens.store.comparison import RunPlace
     from nsightlens.store.store import Store
     from nsightlens.terminal.text import Text
 
@@ -40,14 +40,14 @@ def opened(captures: Sequence[Path], store: Path | None, views: Path | None, sta
     return stack.enter_context(nl.open(folder, views=views))
 
 
-def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, stack: ExitStack) -> tuple[list[Place], bool]:
+def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, stack: ExitStack) -> tuple[list[RunPlace], bool]:
     """Return the runs that names mean, and whether they lie in the user's store: its runs, else stores and captures.
 
     Without names: the two runs of the store. `stack` closes what is opened. Raises UsageError for a name that is neither.
     """
     import nsightlens as nl
     from nsightlens.analyses._runs import named
-    from nsightlens.store.comparison import Place
+    from nsightlens.store.comparison import RunPlace
     from nsightlens.store.store import is_store, locate
 
     missing = [name for name in names if not Path(name).exists()]
@@ -61,7 +61,7 @@ def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, st
             if store or not is_path or set(names) <= set(runs):
                 those = names if len(names) > 2 and set(names) <= set(runs) else named(found.sql, *_two(names))
                 stack.enter_context(trial.pop_all())
-                return [Place(found, run, run) for run in those], True
+                return [RunPlace(found, run, run) for run in those], True
     if len(names) < 2:
         raise UsageError((f"{names[0]}: name a second one to compare it with; the ranks of a run: ", Command("compare ranks")))
     labels = _labels(names)
@@ -73,21 +73,21 @@ def opened_runs(names: Sequence[str], store: Path | None, views: Path | None, st
     return [_place(name, label, captures, views, stack) for name, label in zip(names, labels, strict=True)], False
 
 
-def _place(name: str, label: str, captures: Store | None, views: Path | None, stack: ExitStack) -> Place:
+def _place(name: str, label: str, captures: Store | None, views: Path | None, stack: ExitStack) -> RunPlace:
     """Return a capture that was read, or the only run of a store."""
     import nsightlens as nl
-    from nsightlens.store.comparison import Place
+    from nsightlens.store.comparison import RunPlace
     from nsightlens.store.store import is_store
 
     if not is_store(Path(name)):
         assert captures
-        return Place(captures, label, label)
+        return RunPlace(captures, label, label)
     store = stack.enter_context(nl.open(name, views=views))
     runs = store.values_of("run")
     if len(runs) != 1:
         raise UsageError((f"{name} has {len(runs)} runs ({', '.join(runs) or 'none'}): ",
                           Command("compare", ("A", "B", ("--store", name))), " compares two of one store"))
-    return Place(store, runs[0], label)
+    return RunPlace(store, runs[0], label)
 
 
 def _two(names: Sequence[str]) -> tuple[str | None, str | None]:

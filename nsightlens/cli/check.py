@@ -32,11 +32,11 @@ def _regression(context: click.Context, parameter: click.Parameter, values: tupl
 
 
 @click.command("check")
-@click.option("--base", multiple=True, metavar="RUN|PATH", shell_complete=complete.of_store("run"),
+@click.option("--base", multiple=True, metavar="RUN|PATH", shell_complete=complete.store_value("run"),
               help="What it is measured against: a run of the store, a store, a capture, or a folder of captures; repeatable.")
 @click.option("--baseline", default=None, metavar="NAME", shell_complete=complete.baselines,
               help="The same, kept by `nsightlens baseline set NAME`.")
-@click.option("--candidate", multiple=True, metavar="RUN|PATH", shell_complete=complete.of_store("run"),
+@click.option("--candidate", multiple=True, metavar="RUN|PATH", shell_complete=complete.store_value("run"),
               help="What may have become slower, likewise.")
 @click.option("--limit", "limit_pct", default=3.0, show_default=True, help="Accepted growth of the step time, in percent.")
 @click.option("--slow-steps", "slow_points", default=1.0, show_default=True,
@@ -102,13 +102,13 @@ def _form(output: Path | None) -> str:
 
 
 def _write(found: Any, form: str, output: Path | None) -> None:
-    from nsightlens.cli.messages import of_store
+    from nsightlens.cli.messages import with_store
     from nsightlens.pages import check_page
     from nsightlens.pages.page import Renderer
     from nsightlens.terminal.output import echo
 
     if form == "text":
-        page = "\n".join(Renderer(of_store).drawn(check_page.sections(found)))
+        page = "\n".join(Renderer(with_store).drawn(check_page.sections(found)))
         if output is None:
             echo(page, styled=True)
         else:

@@ -25,13 +25,13 @@ def command(store: Path | None) -> None:
     """
     from nsightlens.errors import no_store
     from nsightlens.store.store import is_store, locate
-    from nsightlens.store.writer import Writing
+    from nsightlens.store.writer import StoreWriter
 
     path = locate(store)
     if not is_store(path):
         raise no_store(path)
     before = _sizes(path)
-    with Writing(path, on_wait=wait) as writing:
+    with StoreWriter(path, on_wait=wait) as writing:
         writing.compact()
     after = _sizes(path)
     say(f"{counted(len(before), 'Parquet file')} ({sum(before) / 1e6:,.1f} MB) now {len(after):,} ({sum(after) / 1e6:,.1f} MB)")

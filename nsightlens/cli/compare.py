@@ -13,7 +13,7 @@ import click
 
 from nsightlens.cli import complete
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import of_store, say
+from nsightlens.cli.messages import say, with_store
 from nsightlens.cli.output import PICTURES, emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps
 from nsightlens.errors import UsageError
@@ -21,7 +21,7 @@ from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
-    from nsightlens.store.comparison import Comparison, Place
+    from nsightlens.store.comparison import Comparison, RunPlace
 
 
 class _OfRuns(click.Group):
@@ -64,7 +64,7 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
     """
     import nsightlens as nl
     from nsightlens.pages import ranks_page
-    from nsightlens.pages.behind import Noting, composed
+    from nsightlens.pages.collected_page import CollectedPage, compose
     from nsightlens.pages.envelope import About, window_of
     from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
@@ -75,10 +75,10 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
         confirm(opened, asked)
         overview = [row for row in opened.view("profile_overview").to_pylist() if row["tool"] in ranks_page.TOOLS]
         runs = list(dict.fromkeys(row["run"] for row in overview if "run" not in asked or row["run"] in asked["run"]))
-        whole = Noting(opened, "", asked)
+        whole = CollectedPage(opened, "", asked)
         pages = {run: replace(whole, run=run) for run in runs}
         with steps("comparing") as begin:
-            made = dict(zip(pages, composed(pages.values(), ranks_page.parts, begin), strict=True))
+            made = dict(zip(pages, compose(pages.values(), ranks_page.parts, begin), strict=True))
         there = {run: parts for run, parts in made.items() if parts}
         if not there:
             raise ranks_page.too_few(overview, asked)
@@ -87,14 +87,14 @@ def ranks(store: Path | None, views: Path | None, form: str | None, output: Path
                       lambda: opened.view("straggler", **parameters_of("straggler", opened.views, asked)),
                       form, output, wide=wide, about=lambda _: About(window=window_of(asked)))
             return
-        echo("\n".join(Renderer(of_store).drawn(ranks_page.sections(there))), styled=True)
+        echo("\n".join(Renderer(with_store).drawn(ranks_page.sections(there))), styled=True)
         say("")
         say(("More: ", Command("show", ("straggler",)), ", rank_skew, communicator_summary, collective_match, rank_clock or "
              "rank_balance"))
 
 
 @command.command("runs")
-@click.argument("runs", nargs=-1, metavar="[A B]...", shell_complete=complete.of_store("run"))
+@click.argument("runs", nargs=-1, metavar="[A B]...", shell_complete=complete.store_value("run"))
 @click.option("--by", default=None, help="Also list what changed by kernel (key and launch configuration), key, family, op, "
                                          "module, phase or step.")
 @click.option("--tool", default=None, type=click.Choice(("nsys", "kineto")),
@@ -132,7 +132,7 @@ def runs(
     from nsightlens.pages.envelope import About
     from nsightlens.pages.page import Renderer
     from nsightlens.pipeline.memory import spare_pandas
-    from nsightlens.store.comparison import of_places
+    from nsightlens.store.comparison import compare_places
     from nsightlens.store.outputs import check_ending
 
     spare_pandas()
@@ -145,7 +145,7 @@ def runs(
         def behind() -> Comparison:
             with steps("comparing") as begin:
                 items = by or ("kernel" if form == "json" or _ends(output, ".json") else None)
-                return of_places(places, by=items, on_question=begin, time=tool, **judging)
+                return compare_places(places, by=items, on_question=begin, time=tool, **judging)
 
         if output is not None and _ends(output, *PICTURES):
             _draw(places, output, by, tool, judging)
@@ -158,10 +158,10 @@ def runs(
         if not runs:
             say(f"{compared.runs[1]} against {compared.runs[0]}")
         recordings = [row for place in places for row in place.store.view("recordings", only_run=[place.run]).to_pylist()]
-    echo("\n".join(Renderer(of_store).drawn(runs_page.sections(compared, recordings, by, is_stored=is_stored))), styled=True)
+    echo("\n".join(Renderer(with_store).drawn(runs_page.sections(compared, recordings, by, is_stored=is_stored))), styled=True)
 
 
-def _draw(places: Sequence[Place], output: Path, by: str | None, tool: str | None, judging: Mapping[str, Any]) -> None:
+def _draw(places: Sequence[RunPlace], output: Path, by: str | None, tool: str | None, judging: Mapping[str, Any]) -> None:
     """Draw where the step time went between two runs of a store."""
     import nsightlens as nl
     from nsightlens.cli.plot import gpus_of

@@ -24,10 +24,10 @@ Complete = Callable[[click.Context, click.Parameter, str], "list[str] | list[Com
 _MOST = 200
 
 
-def of_store(what: str) -> Complete:
+def store_value(what: str) -> Complete:
     """Return the function that completes a value of the store: run, tool, rank, step, family or kernel."""
     def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-        return _beginning(begun, _asked(context, what))
+        return _beginning(begun, _store_values(context, what))
 
     return complete
 
@@ -84,7 +84,7 @@ def pairs(context: click.Context, parameter: click.Parameter, begun: str) -> lis
     if not equals:
         texts = {**{f"{param.name}=": param.doc for param in view.params}, **{f"only_{name}=": doc for name, doc in view.columns}}
         return [CompletionItem(name, help=text) for name, text in texts.items() if name.startswith(begun)]
-    values = _beginning(value, _asked(context, key.removeprefix("only_").removeprefix("which_")))
+    values = _beginning(value, _store_values(context, key.removeprefix("only_").removeprefix("which_")))
     return [CompletionItem(one if broken else f"{key}={one}") for one in values]
 
 
@@ -105,7 +105,7 @@ def _views(context: click.Context) -> dict[str, View]:
         return registry.known()
 
 
-def _asked(context: click.Context, what: str) -> list[str]:
+def _store_values(context: click.Context, what: str) -> list[str]:
     """Return the values of the store of this command line, those of a number in its order."""
     from nsightlens.store.filter_values import VALUES
 

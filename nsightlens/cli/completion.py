@@ -1,4 +1,4 @@
-"""nsightlens completion: what makes a shell complete commands, options and values."""
+"""nsightlens completion: the script that makes a shell complete commands, options and values."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from nsightlens.terminal.printable import printable
 from nsightlens.terminal.wrapping import printable_text, wrapped
 
 if TYPE_CHECKING:
-    from nsightlens.doctor.fitness import Finding
+    from nsightlens.doctor.fitness import CheckResult
 
 _COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 _INDENT = 20
@@ -60,7 +60,7 @@ def command(run_dir: Path | None, deep: bool, form: str | None, output: Path | N
     echo(verdict(findings))
 
 
-def _findings(run_dir: Path | None, deep: bool) -> Iterator[Finding]:
+def _findings(run_dir: Path | None, deep: bool) -> Iterator[CheckResult]:
     from nsightlens.doctor.deep import record_one_kernel
     from nsightlens.doctor.fitness import BAD, examine
     from nsightlens.doctor.installation import examine_installation

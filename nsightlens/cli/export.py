@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.complete import of_store
+from nsightlens.cli.complete import store_value
 from nsightlens.cli.filters import chosen, confirm
 from nsightlens.cli.output import store_option, views_option, write
 from nsightlens.cli.target import Target
@@ -39,7 +39,7 @@ def command() -> None:
 @command.command("perfetto")
 @click.option("-o", "--output", required=True, type=Target(),
               help="FILE.json, or FILE.json.gz to compress it.")
-@click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=of_store("run"), help="Only this run.")
+@click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=store_value("run"), help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
 @click.option("--step", "only_step", multiple=True, metavar="A-B", help="Only CPU work that began, and GPU work that was "
                                                                         "launched, in these steps.")
@@ -76,7 +76,7 @@ def perfetto(output: Path, quiet: bool, store: Path | None, views: Path | None, 
 @click.option("--format", "format_", type=click.Choice(["speedscope", "collapsed"]), default="speedscope", show_default=True,
               help="JSON for speedscope.app, or one line per stack for flamegraph.pl and similar tools.")
 @click.option("-o", "--output", type=Target(), help="FILE; without it, standard output.")
-@click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=of_store("run"), help="Only this run.")
+@click.option("--run", "only_run", multiple=True, metavar="NAME", shell_complete=store_value("run"), help="Only this run.")
 @click.option("--rank", "only_rank", multiple=True, metavar="NUMBERS", help="Only these ranks: 3, 0,2 or 0-7.")
 @store_option
 @views_option

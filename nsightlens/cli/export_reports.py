@@ -1,4 +1,4 @@
-"""nsightlens export-reports: what a job that was killed could not do, done afterwards."""
+"""nsightlens export-reports: exports each .nsys-rep that has no export yet, say of a job that was killed."""
 
 from __future__ import annotations
 

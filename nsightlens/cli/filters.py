@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nsightlens.cli.complete import of_store
+from nsightlens.cli.complete import store_value
 from nsightlens.errors import UsageError
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.quoting import quoted
@@ -31,7 +31,7 @@ def filter_options(function: _T) -> _T:
     for column in reversed(COLUMNS):
         metavar = "NUMBERS" if column in _NUMBERED else "NAME"
         function = click.option(f"--{column}", f"only_{column}", multiple=True, metavar=metavar, help=helps[column],
-                                shell_complete=of_store(column))(function)
+                                shell_complete=store_value(column))(function)
     return function
 
 

@@ -112,7 +112,7 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
     if name in _TOPICS:
         echo("\n\n".join(_fitted(part) for part in _TOPICS[name].split("\n\n")))
     elif name in COMMANDS:
-        _of_command(topic)
+        _command_help(topic)
     else:
         views = known()
         names = [*views, *(alias.name for view in views.values() for alias in view.aliases)]
@@ -125,7 +125,7 @@ def command(context: click.Context, topic: tuple[str, ...]) -> None:
         root.main(["views", name], prog_name="nsightlens", standalone_mode=False)
 
 
-def _of_command(words: tuple[str, ...]) -> None:
+def _command_help(words: tuple[str, ...]) -> None:
     """Print what --help prints of a command. Raises UsageError for a part that it does not have."""
     from nsightlens.cli import root
     from nsightlens.views.registry import unknown

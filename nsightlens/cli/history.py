@@ -12,7 +12,7 @@ from nsightlens.terminal.output import echo
 
 
 @click.command("history")
-@click.argument("runs", metavar="RUN|PATH...", nargs=-1, shell_complete=complete.of_store("run"))
+@click.argument("runs", metavar="RUN|PATH...", nargs=-1, shell_complete=complete.store_value("run"))
 @click.option("--item", default="step", show_default=True, metavar="ITEM",
               help="The figure: step (its time), slow_steps, exposed_communication, memory_peak, a family of kernels, or a "
                    "kernel's whole name.")
@@ -34,7 +34,7 @@ def command(
     nsightlens history nsightlens-baselines/nightly-*.json
     """
     from nsightlens.cli.captures import read_run
-    from nsightlens.cli.messages import of_store
+    from nsightlens.cli.messages import with_store
     from nsightlens.gate.history import history
     from nsightlens.pages import history_page
     from nsightlens.pages.page import Renderer
@@ -45,4 +45,4 @@ def command(
     if form or output:
         emit_page(lambda: found, lambda: found["runs"], form, output, wide=wide)
     else:
-        echo("\n".join(Renderer(of_store).drawn(history_page.sections(found))), styled=True)
+        echo("\n".join(Renderer(with_store).drawn(history_page.sections(found))), styled=True)

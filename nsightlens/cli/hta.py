@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from nsightlens.cli.complete import of_store
+from nsightlens.cli.complete import store_value
 from nsightlens.cli.output import store_option
 from nsightlens.discovery.remote import is_url
 from nsightlens.errors import NsightlensError, UsageError
@@ -34,7 +34,7 @@ trace = TraceAnalysis(trace_files=trace_files)
 
 
 @click.command("hta")
-@click.argument("run", shell_complete=of_store("run"))
+@click.argument("run", shell_complete=store_value("run"))
 @click.option("--window", type=int, default=0, show_default=True, help="Capture window to read from each rank.")
 @click.option("--print", "only_print", is_flag=True, help="Print the Python code instead of running it.")
 @store_option

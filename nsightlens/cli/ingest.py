@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.messages import complain, fitted, is_quiet
-from nsightlens.cli.output import Place, executor_options, store_option
+from nsightlens.cli.output import PathOrUrl, executor_options, store_option
 from nsightlens.cli.progress import progress
 from nsightlens.terminal.colour import painted
 from nsightlens.terminal.command import Command
@@ -22,7 +22,7 @@ from nsightlens.views.figures import counted, spans
 if TYPE_CHECKING:
     from nsightlens.errors import ReadError
     from nsightlens.pipeline.executors import Kind
-    from nsightlens.pipeline.ingest import Report
+    from nsightlens.pipeline.ingest import IngestReport
     from nsightlens.store.store import Store
     from nsightlens.terminal.text import Text
 
@@ -32,7 +32,7 @@ NO_CAPTURES = "no captures here: nothing was read. nsightlens scan shows what ea
 
 
 @click.command("ingest")
-@click.argument("run_dir", nargs=-1, required=True, type=Place())
+@click.argument("run_dir", nargs=-1, required=True, type=PathOrUrl())
 @store_option
 @click.option("--run", default=None, help="Name of the run [default: from the sidecar, else the folder's name].")
 @click.option("--rank-pattern", default=None, metavar="REGEX", help="Regular expression whose first group is the rank in a file "
@@ -86,7 +86,7 @@ def wait(holder: str) -> None:
     echo(f"waiting for another ingest into this store to finish ({holder})", err=True)
 
 
-def _summarise(report: Report) -> None:
+def _summarise(report: IngestReport) -> None:
     import nsightlens as nl
     from nsightlens.store.store import locate
 
@@ -114,7 +114,7 @@ def _summarise(report: Report) -> None:
     say((f"store: {report.store}   next: ", Command("summary").shell(named)))
 
 
-def _copied(report: Report) -> list[str]:
+def _copied(report: IngestReport) -> list[str]:
     """Return a line where captures at URLs could not be read where they lie."""
     from nsightlens.discovery.remote import RemotePath
 
@@ -124,7 +124,7 @@ def _copied(report: Report) -> list[str]:
             f"after reading: {_some([path.name for path in copied])}"] if copied else []
 
 
-def _kept(report: Report) -> list[str]:
+def _kept(report: IngestReport) -> list[str]:
     """Return a line per run that keeps the rows of captures recorded over."""
     runs: dict[str, list[str]] = {}
     for run, path in report.kept:
@@ -133,7 +133,7 @@ def _kept(report: Report) -> list[str]:
             for run, names in runs.items()]
 
 
-def broken(report: Report) -> list[str]:
+def broken(report: IngestReport) -> list[str]:
     """Return a line per part of the store that is missing or damaged still."""
     lines = [f"  error    {part}: missing or damaged; ingest its capture again" for part in report.broken_parts[:_MOST]]
     if len(report.broken_parts) > _MOST:
@@ -141,7 +141,7 @@ def broken(report: Report) -> list[str]:
     return lines
 
 
-def refusals(report: Report) -> list[Text]:
+def refusals(report: IngestReport) -> list[Text]:
     """Return a line per reason, with the files that it holds for and one command for all of them."""
     by_reason: dict[tuple[str, str], list[ReadError]] = {}
     for error in report.refused:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsightlens.errors import UsageError
-from nsightlens.names.as_shown import meant
 from nsightlens.names.closest import closest_words
+from nsightlens.names.display_names import resolve_display_name
 from nsightlens.names.kernel_names import labels
 from nsightlens.terminal.quoting import quoted
 
@@ -60,7 +60,7 @@ def _meaning(text: str, names: Collection[str]) -> tuple[str, str] | None:
     """Return the regular expression that a text stands for and a note on how it was understood; None where no name fits."""
     glob = (_glob, "")
     expression = (_expression, "taken as a regular expression, as with --regex")
-    shown = (lambda text: _exactly(meant(text, names)), "")
+    shown = (lambda text: _exactly(resolve_display_name(text, names)), "")
     others = [shown, expression, glob] if _REGEX_ONLY.search(text) else [glob, shown]
     for make, note in [(_part, ""), *others]:
         pattern = make(text)

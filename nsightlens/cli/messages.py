@@ -1,4 +1,4 @@
-"""What is said beside the data: how much of it (--quiet, --verbose, --debug), into which log, and with which --store."""
+"""Messages beside the data: how many (--quiet, --verbose, --debug), into which log, and with which --store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import click
 
 from nsightlens import __version__
 from nsightlens.errors import NsightlensError
-from nsightlens.terminal.colour import asked
+from nsightlens.terminal.colour import colour_setting
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.output import echo
 from nsightlens.terminal.printable import LAYOUT, printable
@@ -59,7 +59,7 @@ def remember_store(context: click.Context, parameter: click.Parameter, value: Pa
     return value
 
 
-def of_store(command: Command) -> str:
+def with_store(command: Command) -> str:
     """Return a command line that names the store, where one was given by --store and the command takes it."""
     return command.shell(None if command.name in _OF_NO_STORE else _State.store)
 
@@ -92,7 +92,7 @@ def fitted(text: Text, stream: TextIO) -> str:
 
 def _written_out(text: Text) -> Iterator[str]:
     """Yield the words and the command lines of a message."""
-    return (part if isinstance(part, str) else Verbatim(of_store(part)) for part in parts(text))
+    return (part if isinstance(part, str) else Verbatim(with_store(part)) for part in parts(text))
 
 
 def _lines(pieces: Iterable[str]) -> list[list[str]]:
@@ -132,7 +132,7 @@ def is_quiet() -> bool:
 def listen(context: click.Context, *, quiet: bool, verbose: bool, debug: bool, log_file: Path | None) -> None:
     """Let the rest of a command say as much as is asked for. Raises NsightlensError where the log cannot be written."""
     _State.stderr = sys.stderr
-    context.color = asked()
+    context.color = colour_setting()
     _apply(context, quiet=quiet, verbose=verbose, debug=debug, log_file=log_file)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nsightlens.cli.ingest import contents
-from nsightlens.cli.output import Place
+from nsightlens.cli.output import PathOrUrl
 from nsightlens.terminal.output import echo
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("open")
-@click.argument("store", required=False, type=Place())
+@click.argument("store", required=False, type=PathOrUrl())
 def command(store: Path | None) -> None:
     """Fetch the catalog of a remote STORE, and print its local path and what the store holds.
 

@@ -37,7 +37,7 @@ _MOST = 100_000
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
-class Place(click.Path):
+class PathOrUrl(click.Path):
     """The type of an argument that is a path or a URL (s3://…)."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -49,7 +49,7 @@ class Place(click.Path):
 
 def store_option(function: _T) -> _T:
     """Add --store."""
-    return click.option("--store", type=Place(), default=None, callback=remember_store,
+    return click.option("--store", type=PathOrUrl(), default=None, callback=remember_store,
                         help="Folder or URL of the store [default: $NSIGHTLENS_STORE or ./nsightlens-store].")(function)
 
 
@@ -118,7 +118,7 @@ def emit_batches(
         style = Style(None if output else output_width(), wide, units, first, rows, colour=colour, sums=sums, kernels=kernels,
                       texts=texts)
         written = {"table": _text(counted, style, about.notes), "csv": _csv(counted),
-                   "json": envelope.of_rows(about, command, counted)}[form]
+                   "json": envelope.rows_as_json(about, command, counted)}[form]
         if form == "table" and output is None:
             print_paged("".join(written), styled=colour)
         else:
@@ -189,7 +189,7 @@ def emit_page(
 
     behind = tables()
     said, command = _at_work(about and about(behind))
-    write([envelope.of_tables(said, command, behind)], output)
+    write([envelope.tables_as_json(said, command, behind)], output)
 
 
 def write(texts: Iterable[str], output: Path | None) -> None:

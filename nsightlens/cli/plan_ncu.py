@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.complete import of_store
+from nsightlens.cli.complete import store_value
 from nsightlens.cli.filters import confirm
 from nsightlens.cli.output import emit, output_options, store_option, views_option
 from nsightlens.errors import NsightlensError, UsageError
@@ -27,7 +27,7 @@ _SHOWN = ("start", "kernel", "launch_skip", "launch_count", "configurations", "t
 
 @click.command("plan-ncu")
 @click.argument("application", nargs=-1, type=click.UNPROCESSED)
-@click.option("--run", default=None, metavar="NAME", shell_complete=of_store("run"),
+@click.option("--run", default=None, metavar="NAME", shell_complete=store_value("run"),
               help="The run to plan for [default: the only one].")
 @click.option("--rank", default=None, type=int, help="The rank to profile [default: the lowest].")
 @click.option("--cover", default=90.0, show_default=True, metavar="PERCENT",

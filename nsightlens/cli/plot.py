@@ -90,7 +90,7 @@ def save(store: Store, view: str, asked: Mapping[str, Any], output: Path, size: 
 
     table = store.view(view, **asked)
     if "only_tool" not in asked:
-        table = of_best_tool(table)
+        table = least_disturbed(table)
     if view == "roofline":
         figure: Figure = nl.plots.roofline(table, size=size, title=title and printable(title))
     else:
@@ -103,7 +103,7 @@ def save(store: Store, view: str, asked: Mapping[str, Any], output: Path, size: 
     echo(f"drawn: {output}", err=True)
 
 
-def of_best_tool(table: pa.Table) -> pa.Table:
+def least_disturbed(table: pa.Table) -> pa.Table:
     """Return the rows of each run's tool that disturbs it least; tables without a tool as they are."""
     import pyarrow as pa
 

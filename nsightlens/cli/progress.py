@@ -49,7 +49,7 @@ def _bar(doing: str) -> Iterator[Callable[[Progress, float], None]]:
 
         def show(step: Progress, seconds: float) -> None:
             part, whole = (step.read_bytes, step.all_bytes) if step.all_bytes else (step.done, step.total)
-            bar.update(task, completed=part, total=whole or None, description=printable(said(step, seconds)))
+            bar.update(task, completed=part, total=whole or None, description=printable(progress_text(step, seconds)))
 
         yield show
 
@@ -71,7 +71,7 @@ class _Lines:
             echo(f"[{step.done}/{step.total}] {printable(text)}", err=True)
 
 
-def said(step: Progress, seconds: float) -> str:
+def progress_text(step: Progress, seconds: float) -> str:
     """Return how far it is: '0/2 rank0.json 40 %; 120 of 298 MB, 40 MB/s, 5 s left', or '2/6 run_waterfall; 4 s so far, about
     8 s left'."""
     count = f"{step.done}/{step.total}" if step.total else ""
@@ -119,7 +119,7 @@ def steps(doing: str) -> Iterator[OnStep]:
     def watch() -> None:
         if not sys.stderr.isatty():
             while not ended.wait(_EVERY_SECONDS):
-                echo(f"{doing}: {said(latest, time.monotonic() - began)}", err=True)
+                echo(f"{doing}: {progress_text(latest, time.monotonic() - began)}", err=True)
         elif not ended.wait(_BRIEF_SECONDS):
             with _bar(doing) as show:
                 while not ended.wait(_BEAT_SECONDS):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.complete import capture_paths, of_store
+from nsightlens.cli.complete import capture_paths, store_value
 from nsightlens.cli.ingest import say, wait
 from nsightlens.cli.output import store_option
 
 
 @click.command("remove")
-@click.option("--run", default=None, metavar="NAME", shell_complete=of_store("run"),
+@click.option("--run", default=None, metavar="NAME", shell_complete=store_value("run"),
               help="The run to remove, or the run of --file.")
 @click.option("--file", default=None, metavar="PATH", shell_complete=capture_paths,
               help="The capture to remove: its path in the table files, or the end of it.")

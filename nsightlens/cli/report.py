@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from nsightlens.cli.complete import of_store
+from nsightlens.cli.complete import store_value
 from nsightlens.cli.output import store_option, views_option
 from nsightlens.cli.progress import steps
 from nsightlens.cli.target import Target
@@ -20,8 +20,8 @@ from nsightlens.terminal.output import echo
 @click.option("-o", "--output", type=Target(), default=Path("report.html"), show_default=True,
               help="File to write.")
 @click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run; with --base, the run to judge.",
-              shell_complete=of_store("run"))
-@click.option("--base", metavar="NAME", shell_complete=of_store("run"),
+              shell_complete=store_value("run"))
+@click.option("--base", metavar="NAME", shell_complete=store_value("run"),
               help="Compare --run with this run: the report then has a tab for what changed.")
 @click.option("--max-mb", type=click.FloatRange(min=1), default=10, show_default=True,
               help="Size limit of the file, in MB. Beyond it, steps are merged or left out, and the page says so.")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightlens.cli.arranging import order, ordered, sort_option
-from nsightlens.cli.complete import of_store
+from nsightlens.cli.column_options import order, ordered, sort_option
+from nsightlens.cli.complete import store_value
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
 from nsightlens.cli.kernel_patterns import choice, known_names, unlike
 from nsightlens.cli.messages import say
@@ -43,7 +43,7 @@ _FIRST = ("roof_pct", "gflop_per_s", "flop_per_byte", "gbyte_per_s", "grid", "le
 
 @click.command("roofline")
 @click.argument("captures", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path, exists=True))
-@click.option("-k", "--kernel", "kernels", multiple=True, metavar="NAME", shell_complete=of_store("kernel"),
+@click.option("-k", "--kernel", "kernels", multiple=True, metavar="NAME", shell_complete=store_value("kernel"),
               help="Part of the kernel's name, case-insensitive, or a pattern such as 'gemm*'; several: -k A -k B, or A,B "
                    "[default: all that ncu profiled].")
 @click.option("--regex", is_flag=True, help="--kernel is a regular expression, case-sensitive.")

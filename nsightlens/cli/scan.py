@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from nsightlens.cli.messages import say
-from nsightlens.cli.output import Place, emit, output_options
+from nsightlens.cli.output import PathOrUrl, emit, output_options
 from nsightlens.terminal.text import parts, written
 from nsightlens.views.figures import counted
 
 if TYPE_CHECKING:
-    from nsightlens.discovery.files import Found
+    from nsightlens.discovery.files import CaptureFile
     from nsightlens.terminal.text import Text
 
 
 @click.command("scan")
-@click.argument("run_dir", nargs=-1, required=True, type=Place())
+@click.argument("run_dir", nargs=-1, required=True, type=PathOrUrl())
 @click.option("--run", default=None, help="Name of the run [default: from the sidecar, else the folder's name].")
 @click.option("--rank-pattern", default=None, metavar="REGEX", help="Regular expression whose first group is the rank in a file "
                                                                     "name.")
@@ -42,7 +42,7 @@ def command(
     spare_pandas()
     import pyarrow as pa
 
-    from nsightlens.discovery import mixture
+    from nsightlens.discovery import mixed_workloads
     from nsightlens.discovery.files import find
 
     found = find(run_dir, run=run, rank_pattern=rank_pattern)
@@ -54,11 +54,11 @@ def command(
          form, output, wide=wide, first=("path", "verdict", "kind", "rank", "problem"), texts=texts)
     verdicts = Counter(row[1] for row in rows)
     say(f"{counted(len(found), 'file')}: " + ", ".join(f"{verdicts[v]} {v}" for v in ("read", "refused", "ignored")))
-    for mixed in mixture.of_files(found):
-        say(f"warning: {mixed.message}. {mixture.REMEDY}")
+    for mixed in mixed_workloads.mixed_runs(found):
+        say(f"warning: {mixed.message}. {mixed_workloads.REMEDY}")
 
 
-def _row(file: Found) -> tuple[object, ...]:
+def _row(file: CaptureFile) -> tuple[object, ...]:
     from nsightlens.discovery.files import path_text
 
     rank, source = file.rank
@@ -72,7 +72,7 @@ def _row(file: Found) -> tuple[object, ...]:
             file.bytes, unread or None, written(_problem(file)) or None)
 
 
-def _problem(file: Found) -> Text:
+def _problem(file: CaptureFile) -> Text:
     """Return what is wrong with a file and what to do, with commands as values; nothing where all is well."""
     from nsightlens.discovery.files import path_text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli import parameters, plot
-from nsightlens.cli.arranging import arranged, named, order, sort_option
+from nsightlens.cli.column_options import arranged, named, order, sort_option
 from nsightlens.cli.complete import pairs as completed_pairs
 from nsightlens.cli.complete import view_names
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of

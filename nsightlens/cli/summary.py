@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightlens.cli.filters import chosen, confirm, filter_options, parameters_of
-from nsightlens.cli.messages import of_store, say
+from nsightlens.cli.messages import say, with_store
 from nsightlens.cli.output import emit_page, output_options, store_option, views_option
 from nsightlens.cli.progress import steps
 from nsightlens.terminal.command import Command
@@ -56,7 +56,7 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
     nsightlens summary --format json
     """
     from nsightlens.cli.captures import opened as opened_store
-    from nsightlens.pages.behind import Noting, composed
+    from nsightlens.pages.collected_page import CollectedPage, compose
     from nsightlens.pages.envelope import About, judged_windows, window_of
     from nsightlens.pages.page import Renderer
     from nsightlens.pages.section import texts_absent
@@ -71,12 +71,12 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
         confirm(opened, asked)
         overview = opened.view("profile_overview")
         runs = [run for run in dict.fromkeys(overview["run"].to_pylist()) if "run" not in asked or run in asked["run"]]
-        whole = Noting(opened, "", asked)
+        whole = CollectedPage(opened, "", asked)
         is_data = bool(form or output)
 
         def parts() -> list[list[Sequence[Section | Absent]]]:
             with steps("summing up") as begin:
-                return composed([replace(whole, run=run) for run in (runs if is_data else runs[:MOST])], ordered, begin)
+                return compose([replace(whole, run=run) for run in (runs if is_data else runs[:MOST])], ordered, begin)
 
         if is_data:
             absent: list[str] = []
@@ -92,13 +92,13 @@ def command(captures: tuple[Path, ...], store: Path | None, views: Path | None, 
             emit_page(tables, lambda: opened.view("verdict", **parameters_of("verdict", opened.views, asked)), form, output,
                       wide=wide, about=about)
             return
-        echo(pages_drawn(Renderer(of_store), parts(), runs, "--run NAME"), styled=True)
+        echo(pages_drawn(Renderer(with_store), parts(), runs, "--run NAME"), styled=True)
         say(_more(captures, set(overview["tool"].to_pylist())))
 
 
 def _more(captures: tuple[Path, ...], tools: set[str]) -> Text:
     """Return the commands that show more: of captures by these tools in a store; of one file or folder its report."""
-    from nsightlens.pages.asked import TIMELINE
+    from nsightlens.pages.query import TIMELINE
 
     if captures:
         return ("Next: ", Command("report", (*captures, ("--open",))) if len(captures) == 1 else Command("ingest", captures))

@@ -179,7 +179,7 @@ def _page(one: View, store: Path | None) -> None:
     _conditions(one, width)
     if one.params:
         echo(click.style("\nParameters", bold=True), styled=True)
-        _list([(f"{parameter.name} := {_shown(parameter.default)}", parameter.doc) for parameter in one.params], width)
+        _list([(f"{parameter.name} := {_format_default(parameter.default)}", parameter.doc) for parameter in one.params], width)
     echo(click.style("\nColumns", bold=True), styled=True)
     _list(one.columns, width)
     echo(click.style("\nDefinition", bold=True), styled=True)
@@ -188,9 +188,9 @@ def _page(one: View, store: Path | None) -> None:
 
 def _conditions(one: View, width: int) -> None:
     """Print where a view is empty, and what it assumes."""
-    from nsightlens.views.needs import NEEDS
+    from nsightlens.views.requirements import REQUIREMENTS
 
-    empty = [f"{NEEDS[name].missing}: {NEEDS[name].remedy}" for name in one.needs]
+    empty = [f"{REQUIREMENTS[name].missing}: {REQUIREMENTS[name].remedy}" for name in one.needs]
     for title, texts in (("Empty where", empty), ("Assumes", one.assumes)):
         if texts:
             echo(click.style(f"\n{title}", bold=True), styled=True)
@@ -221,5 +221,5 @@ def _list(entries: Sequence[tuple[str, str]], width: int) -> None:
             echo(" " * left + line)
 
 
-def _shown(default: object) -> str:
+def _format_default(default: object) -> str:
     return "NULL" if default is None else repr(default) if isinstance(default, str) else str(default).lower()

@@ -27,13 +27,13 @@ _MANY = 1000
 _MISSING_32 = np.iinfo(np.int32).min
 _SORTED_BY_DIGITS = 1 << 16
 """Numbers below this are sorted in linear time."""
-STRETCH = 1 << 17
+CHUNK_ROWS = 1 << 17
 """Rows of a long column that are held in memory at once."""
 
 
-def stretches(rows: int) -> Iterator[slice]:
+def row_chunks(rows: int) -> Iterator[slice]:
     """Yield slices of some 100,000 rows that make up all rows: what is computed a stretch at a time needs little memory."""
-    return (slice(first, min(first + STRETCH, rows)) for first in range(0, rows, STRETCH))
+    return (slice(first, min(first + CHUNK_ROWS, rows)) for first in range(0, rows, CHUNK_ROWS))
 
 
 def integers(column: pa.Array) -> Int:

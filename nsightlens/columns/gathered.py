@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.columns.arrays import MISSING, Int, Places, integers
-from nsightlens.columns.derived import NameCodes, call_codes, configuration
+from nsightlens.columns.kernel_columns import NameCodes, call_codes, configuration
 from nsightlens.columns.spilled import ColumnBuilder, LongColumn, SpillFolder, values_at, whole
 
 _PER_ROW = {

@@ -26,7 +26,7 @@ def repeated(
     owner: a number of the window and process, per template. varying: further columns that equal rows agree in. content: what
     stands in some rows, in all columns.
     """
-    rows = _of_shared_ids(whole(correlation))
+    rows = _rows_sharing_ids(whole(correlation))
     template_of, ids = values_at(template, rows).astype(np.int64), values_at(correlation, rows).astype(np.int64)
     columns = [template_of, ids, *(values_at(column, rows).astype(np.int64) for column in varying)]
     alike = hash_rows(columns, len(rows))
@@ -39,7 +39,7 @@ def repeated(
     return _beyond_first(rows[suspect], launch[suspect].tolist(), content(rows[suspect]))
 
 
-def _of_shared_ids(correlation: Int) -> Int:
+def _rows_sharing_ids(correlation: Int) -> Int:
     """Return the rows, in order, whose correlation id (0 and NULL are none) another row has, too."""
     number = numbered(correlation)
     shared = np.bincount(number)[number] > 1

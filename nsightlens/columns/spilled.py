@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsightlens.columns import arrays
-from nsightlens.columns.arrays import stretches
+from nsightlens.columns.arrays import row_chunks
 
 _SPILLED_BYTES = 1 << 20
 _CLOSE = 8
@@ -85,7 +85,7 @@ class SpilledColumn:
         if type_ == found.dtype:
             _fill(self._file.fileno(), found, at)
             return
-        for rows in stretches(len(found)):
+        for rows in row_chunks(len(found)):
             some = np.empty(rows.stop - rows.start, dtype=type_)
             _fill(self._file.fileno(), some, at + rows.start * type_.itemsize)
             found[rows] = some
@@ -101,11 +101,11 @@ class SpilledColumn:
         order = np.argsort(rows)
         ascending = rows[order]
         found = np.empty(len(rows), dtype=self.type)
-        starts = range(first, last + 1, arrays.STRETCH)
+        starts = range(first, last + 1, arrays.CHUNK_ROWS)
         bounds = np.searchsorted(ascending, [*starts, last + 1]).tolist()
         for start, begin, end in zip(starts, bounds[:-1], bounds[1:], strict=True):
             if begin < end:
-                found[order[begin:end]] = self[start : start + arrays.STRETCH][ascending[begin:end] - start]
+                found[order[begin:end]] = self[start : start + arrays.CHUNK_ROWS][ascending[begin:end] - start]
         return found
 
 
@@ -159,7 +159,7 @@ class ColumnBuilder:
             return
         if self._same is not None:
             same, self._same = self._same, None
-            for rows in stretches(len(same)):
+            for rows in row_chunks(len(same)):
                 self._append(same[rows])
         self._append(values)
 
@@ -168,7 +168,7 @@ class ColumnBuilder:
         type_ = _narrowest(values)
         if end > len(self._block) or type_.itemsize > self._block.itemsize:
             self._spill()
-            self._block = np.empty(max(arrays.STRETCH, len(values)), dtype=type_)
+            self._block = np.empty(max(arrays.CHUNK_ROWS, len(values)), dtype=type_)
             end = len(values)
         self._block[self._filled : end] = values
         self._filled = end

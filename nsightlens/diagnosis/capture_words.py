@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, BLOCKING, FRAGMENT, LOST, OVERHEAD, RANKS, UNLINKED, Condition
 from nsightlens.diagnosis.host_only import HostOnly
-from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.judgement import RunJudgement
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, NONE, NOT_RECORDED, Sums
 from nsightlens.views.figures import counted, duration, number, share
 from nsightlens.views.node_names import NODE_NAMES
@@ -16,7 +16,7 @@ _NAME, _LINE = 40, 200
 """Characters of a name, and of a line of the program, in a sentence."""
 
 
-def not_judged(found: Judged) -> str:
+def not_judged(found: RunJudgement) -> str:
     """Return what is said of a run without a verdict."""
     cut = [condition for condition in found.conditions if condition.code == FRAGMENT]
     if found.sums and cut:

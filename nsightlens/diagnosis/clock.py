@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask
-from nsightlens.diagnosis.recorded import COMPUTING, KERNEL, Work
+from nsightlens.diagnosis.profile_arrays import COMPUTING, KERNEL, GpuWork
 from nsightlens.diagnosis.window import Window
 
 _FEWEST, _KINDS = 3, 2
@@ -17,7 +17,7 @@ _EVEN = 0.8
 _SAME = 1.02
 
 
-def slowed_ns(work: Work, window: Window) -> int:
+def slowed_ns(work: GpuWork, window: Window) -> int:
     """Return by how much longer the kernels of the window's last third took than those of its first, in ns; 0 if it did not slow.
 
     A kind is a kernel by its key and number of blocks; its launches are compared by their medians.
@@ -34,7 +34,7 @@ def slowed_ns(work: Work, window: Window) -> int:
     return round(taken - usual) if slowed else 0
 
 
-def _medians(work: Work, which: Mask) -> tuple[Int, np.ndarray[tuple[int], np.dtype[np.float64]], Int]:
+def _medians(work: GpuWork, which: Mask) -> tuple[Int, np.ndarray[tuple[int], np.dtype[np.float64]], Int]:
     """Return kinds, ascending, the median length of each, and how many launches it has; only those with enough of them."""
     places = np.flatnonzero(which)
     length, kind = work.end[places] - work.start[places], _kinds(work.name[places], work.blocks[places])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.capture_words import short
 from nsightlens.diagnosis.findings import issuer_of, plain_ns, units_of
 from nsightlens.diagnosis.tree import by_process
-from nsightlens.diagnosis.verdict import COMPUTING, Part, Sums
-from nsightlens.diagnosis.working import Piece
+from nsightlens.diagnosis.verdict import COMPUTING, Sums, TimeShare
 from nsightlens.views.figures import counted, number, share
 
 _WORTH_PCT = 5
@@ -16,7 +16,7 @@ _UNEVEN_PCT = 60
 """Share of computing from which on one of the processes that share a GPU is named."""
 
 
-def kernels(sums: Sums, part: Part, first: bool) -> str:
+def kernels(sums: Sums, part: TimeShare, first: bool) -> str:
     """Return what computing consists of: products without tensor cores, else the kernel that takes most."""
     pieces = sums.pieces[COMPUTING]
     whole = part.of_ns or sums.whole_ns
@@ -37,7 +37,7 @@ def kernels(sums: Sums, part: Part, first: bool) -> str:
     return f", {short(top.name)} {share(100 * top.ns / whole)}{known}{_process(sums, part.ns) if first else ''}"
 
 
-def _faults(sums: Sums, kernel: Piece) -> str:
+def _faults(sums: Sums, kernel: BusyItem) -> str:
     """Return that a kernel spends most of its time on page faults."""
     met = [(tree.faults, piece.ns) for tree in sums.trees for piece in tree.faulting if piece.key == kernel.key]
     ns = sum(ns for _, ns in met)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask
-from nsightlens.diagnosis.recorded import KERNEL, MEMORY, Recorded
-from nsightlens.intervals.apart import outermost
+from nsightlens.diagnosis.profile_arrays import KERNEL, MEMORY, ProfileArrays
 from nsightlens.intervals.coverage import coverage
+from nsightlens.intervals.disjoint import outermost
 
 LOST, BEFORE_LAUNCH, UNLINKED, OVERHEAD = "launches without a kernel", "work before its launch", "kernels without a launch", (
     "profiler overhead")
@@ -47,22 +47,22 @@ class Linked(NamedTuple):
     launches: bool
 
 
-def check(recorded: Recorded, launches: int, lost: Int) -> list[Condition]:
+def check(recorded: ProfileArrays, launches: int, lost: Int) -> list[Condition]:
     """Return the conditions that fail in a profile. launches: those that should have a kernel; lost: those without."""
-    found = []
+    failed = []
     if len(lost):
-        found.append(Condition(LOST, len(lost), launches))
+        failed.append(Condition(LOST, len(lost), launches))
     early, linked = before_launch(recorded)
     if len(early):
-        found.append(Condition(BEFORE_LAUNCH, len(early), linked))
+        failed.append(Condition(BEFORE_LAUNCH, len(early), linked))
     kernels = recorded.work.kind == KERNEL
     unlinked = int(np.count_nonzero(kernels & (recorded.work.call < 0)))
     if len(recorded.calls.launches) and 100 * unlinked > _ABOVE_PCT * np.count_nonzero(kernels):
-        found.append(Condition(UNLINKED, unlinked, int(np.count_nonzero(kernels))))
-    return found + _blocking(recorded) + _overhead(recorded)
+        failed.append(Condition(UNLINKED, unlinked, int(np.count_nonzero(kernels))))
+    return failed + _blocking(recorded) + _overhead(recorded)
 
 
-def linked(recorded: Recorded) -> Linked:
+def linked(recorded: ProfileArrays) -> Linked:
     """Return how many kernels of a profile have their launch."""
     kernels = recorded.work.kind == KERNEL
     unlinked = int(np.count_nonzero(kernels & (recorded.work.call < 0)))
@@ -76,14 +76,14 @@ def fragment(profiles: Sequence[Linked]) -> list[Condition]:
     return [Condition(FRAGMENT, unlinked, kernels)] if is_it else []
 
 
-def _blocking(recorded: Recorded) -> list[Condition]:
+def _blocking(recorded: ProfileArrays) -> list[Condition]:
     """Return that launches return only once their kernel is done, as under CUDA_LAUNCH_BLOCKING."""
     work, calls = recorded.work, recorded.calls
-    own = np.flatnonzero((work.kind == KERNEL) & (work.call >= 0))
-    own = own[calls.launches_kernel[work.call[own]]]
-    waits = int(np.count_nonzero(calls.spans.end[work.call[own]] >= work.end[own]))
-    is_it = len(own) >= _FEWEST and 100 * waits >= _BLOCKING_PCT * len(own)
-    return [Condition(BLOCKING, waits, len(own))] if is_it else []
+    launched = np.flatnonzero((work.kind == KERNEL) & (work.call >= 0))
+    launched = launched[calls.launches_kernel[work.call[launched]]]
+    waits = int(np.count_nonzero(calls.spans.end[work.call[launched]] >= work.end[launched]))
+    is_it = len(launched) >= _FEWEST and 100 * waits >= _BLOCKING_PCT * len(launched)
+    return [Condition(BLOCKING, waits, len(launched))] if is_it else []
 
 
 def missing_ranks(ranks: Collection[int], world: int | None) -> list[Condition]:
@@ -97,17 +97,18 @@ def hides_much(failed: Iterable[Condition]) -> bool:
     return _LEADS_PCT * sum(condition.of for condition in lost) < 100 * sum(condition.count for condition in lost)
 
 
-def _overhead(recorded: Recorded) -> list[Condition]:
+def _overhead(recorded: ProfileArrays) -> list[Condition]:
     """Return for how long the profiler itself held threads between the first and the last GPU work."""
     work, spans = recorded.work, recorded.overheads
     if not len(work.start) or not len(spans.start):
         return []
     start, end = int(work.start.min()), int(work.end.max())
-    held = coverage(np.maximum(spans.start, start), np.minimum(spans.end, end))
-    return [Condition(OVERHEAD, len(spans.start), len(spans.start), held)] if 100 * held > _WORTH_PCT * (end - start) else []
+    covered_ns = coverage(np.maximum(spans.start, start), np.minimum(spans.end, end))
+    return [Condition(OVERHEAD, len(spans.start), len(spans.start),
+                      covered_ns)] if 100 * covered_ns > _WORTH_PCT * (end - start) else []
 
 
-def before_launch(recorded: Recorded) -> tuple[Int, int]:
+def before_launch(recorded: ProfileArrays) -> tuple[Int, int]:
     """Return the places of work that starts before its launch call does, and how much work has its call."""
     work = recorded.work
     linked = np.flatnonzero(work.call >= 0)
@@ -115,7 +116,7 @@ def before_launch(recorded: Recorded) -> tuple[Int, int]:
     return early, len(linked)
 
 
-def lost_launches(recorded: Recorded) -> tuple[int, Int]:
+def lost_launches(recorded: ProfileArrays) -> tuple[int, Int]:
     """Return how many launches should have a kernel, and the places of the calls that have none.
 
     Launches while a graph is recorded have none, and those after the last with a kernel are cut off by the end of the capture.
@@ -125,54 +126,55 @@ def lost_launches(recorded: Recorded) -> tuple[int, Int]:
     has_work[work.call[work.call >= 0]] = True
     lost, launches = [], 0
     for process in np.unique(calls.spans.process[calls.launches_kernel]).tolist():
-        own = np.flatnonzero(calls.launches_kernel & calls.succeeds & (calls.spans.process == process))
+        launching = np.flatnonzero(calls.launches_kernel & calls.succeeds & (calls.spans.process == process))
         kernels = np.flatnonzero((work.process == process) & (work.kind != MEMORY))
-        own = own[~_in_capture(recorded, own)]
-        with_work = own[has_work[own]]
+        launching = launching[~_in_capture(recorded, launching)]
+        with_work = launching[has_work[launching]]
         if len(with_work):
-            own = own[calls.spans.start[own] <= calls.spans.start[with_work].max()]
+            launching = launching[calls.spans.start[launching] <= calls.spans.start[with_work].max()]
         elif len(kernels):
             continue
-        launches += len(own)
-        lost.append(_outer_without(recorded, own, has_work))
+        launches += len(launching)
+        lost.append(_outer_without(recorded, launching, has_work))
     return launches, np.sort(np.concatenate(lost)) if lost else np.zeros(0, np.int64)
 
 
-def cut_off(recorded: Recorded, process: int) -> bool:
+def cut_off(recorded: ProfileArrays, process: int) -> bool:
     """Return whether a process launched kernels after the last one that was recorded: its GPU worked on after that."""
     calls, work = recorded.calls, recorded.work
     launched = work.call[(work.call >= 0) & (work.process == process) & (work.kind != MEMORY)]
     if not len(launched):
         return False
-    own = np.flatnonzero(calls.launches_kernel & calls.succeeds & (calls.spans.process == process))
-    own = own[(calls.spans.start[own] > calls.spans.end[launched].max()) & ~_in_capture(recorded, own)]
-    return bool(len(own))
+    later_launches = np.flatnonzero(calls.launches_kernel & calls.succeeds & (calls.spans.process == process))
+    later_launches = later_launches[(calls.spans.start[later_launches] > calls.spans.end[launched].max())
+                                    & ~_in_capture(recorded, later_launches)]
+    return bool(len(later_launches))
 
 
-def _outer_without(recorded: Recorded, own: Int, has_work: Mask) -> Int:
+def _outer_without(recorded: ProfileArrays, own: Int, has_work: Mask) -> Int:
     """Return the outermost launches in which no launch has a kernel: one of the driver may lie in one of the runtime."""
     spans = recorded.calls.spans
-    found = []
+    without_work = []
     for thread in np.unique(spans.thread[own]).tolist():
-        mine = own[spans.thread[own] == thread]
-        outer = mine[outermost(spans.start[mine], spans.end[mine])]
-        which = np.searchsorted(spans.start[outer], spans.start[mine], "right") - 1
+        of_thread = own[spans.thread[own] == thread]
+        outer = of_thread[outermost(spans.start[of_thread], spans.end[of_thread])]
+        outer_call = np.searchsorted(spans.start[outer], spans.start[of_thread], "right") - 1
         has = np.zeros(len(outer), np.bool_)
-        np.logical_or.at(has, which, has_work[mine])
-        found.append(outer[~has])
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+        np.logical_or.at(has, outer_call, has_work[of_thread])
+        without_work.append(outer[~has])
+    return np.concatenate(without_work) if without_work else np.zeros(0, np.int64)
 
 
-def _in_capture(recorded: Recorded, own: Int) -> Mask:
+def _in_capture(recorded: ProfileArrays, own: Int) -> Mask:
     """Return which calls lie between the begin and the end of a stream's capture, on any thread of the process."""
     spans = recorded.calls.spans
     names = [("Begin" in text) - ("End" in text) if "StreamBeginCapture" in text or "StreamEndCapture" in text else 0
              for text in recorded.texts]
     step = np.array([*names, 0])[spans.name]
-    at = np.flatnonzero(step)
-    if not len(at):
+    events = np.flatnonzero(step)
+    if not len(events):
         return np.zeros(len(own), np.bool_)
-    depth = np.cumsum(step[at])
-    place = np.searchsorted(spans.start[at], spans.start[own], "right") - 1
-    found: Mask = (place >= 0) & (depth[place] > 0)
-    return found
+    depth = np.cumsum(step[events])
+    place = np.searchsorted(spans.start[events], spans.start[own], "right") - 1
+    in_capture: Mask = (place >= 0) & (depth[place] > 0)
+    return in_capture

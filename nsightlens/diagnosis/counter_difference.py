@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nsightlens.diagnosis.difference import Property, in_common, property_of
-from nsightlens.diagnosis.recorded import Ask
+from nsightlens.diagnosis.profile_arrays import Ask
 from nsightlens.names.kernel_names import family, labels
 from nsightlens.views.figures import duration, figure_and_unit, share
 
@@ -71,19 +71,19 @@ def _limit(limited_by: str | None, unit: str | None, pct: float | None) -> str:
 def pairs(base: Sequence[Counted], other: Sequence[Counted]) -> list[Pair]:
     """Return the pairs, the largest change first: the same kernel and configuration; else of a kernel what is left of it, in the
     order of time; else the only kernel that is left of each, where family and configuration are the same."""
-    left, new, found = list(base), list(other), []
+    unpaired, new, paired = list(base), list(other), []
     for needs_configuration in (True, False):
         for after in list(new):
-            before = next((one for one in left if one.key == after.key and (
+            before = next((one for one in unpaired if one.key == after.key and (
                 not needs_configuration or one.configuration == after.configuration)), None)
             if before:
-                left.remove(before)
+                unpaired.remove(before)
                 new.remove(after)
-                found.append(Pair(before, after))
-    if len(left) == len(new) == 1 and _are_alike(left[0], new[0]):
-        found.append(Pair(left.pop(), new.pop()))
-    found += [Pair(one, None) for one in left] + [Pair(None, one) for one in new]
-    return sorted(found, key=lambda pair: (pair.difference is None, -abs(pair.difference or 0), pair.kernel.key))
+                paired.append(Pair(before, after))
+    if len(unpaired) == len(new) == 1 and _are_alike(unpaired[0], new[0]):
+        paired.append(Pair(unpaired.pop(), new.pop()))
+    paired += [Pair(one, None) for one in unpaired] + [Pair(None, one) for one in new]
+    return sorted(paired, key=lambda pair: (pair.difference is None, -abs(pair.difference or 0), pair.kernel.key))
 
 
 def properties(base: Sequence[Counted], other: Sequence[Counted]) -> list[Property]:

@@ -30,7 +30,7 @@ _NAME = 60
 
 def measured(counters: Counters) -> str:
     """Return what ncu says of a run that only it measured."""
-    top, whole = counters.kernels[0], counters.of_ns
+    top, whole = counters.kernels[0], counters.timed_ns
     if top.ns is None or not whole:
         first = f"ncu recorded no times, so that kernels cannot be weighed; {_short(top.name)}: {limit(top)}."
     else:

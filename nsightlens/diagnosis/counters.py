@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nsightlens.diagnosis.recorded import Ask, Row
-from nsightlens.diagnosis.working import as_number, has_tensor_cores
+from nsightlens.diagnosis.busy_time import as_number, has_tensor_cores
+from nsightlens.diagnosis.profile_arrays import Ask, Row
 from nsightlens.names.kernel_names import labels
 
 SM = "SM"
@@ -92,7 +92,7 @@ class Counters:
         return self.kernels[0].name
 
     @property
-    def of_ns(self) -> int | None:
+    def timed_ns(self) -> int | None:
         """Return the time of all kernels of which it is known; None where none is."""
         times = [kernel.ns for kernel in self.kernels if kernel.ns is not None]
         return sum(times) if times else None
@@ -111,11 +111,11 @@ def _counters(ask: Ask, run: str, rows: Sequence[Row]) -> Counters:
     for row in rows:
         by_key[row["kernel_key"]].append(row)
     named = labels({those[0]["name"] for those in by_key.values()}, _NAME)
-    found = sorted(((_measured(named[those[0]["name"]], those), key) for key, those in by_key.items()),
-                   key=lambda pair: (pair[0].ns is None, -(pair[0].ns or 0), -pair[0].launches, pair[1]))
-    rules = ask(_RULES, [run, found[0][1], _WORTH_PCT]).to_pylist()
+    measured = sorted(((_measured(named[those[0]["name"]], those), key) for key, those in by_key.items()),
+                      key=lambda pair: (pair[0].ns is None, -(pair[0].ns or 0), -pair[0].launches, pair[1]))
+    rules = ask(_RULES, [run, measured[0][1], _WORTH_PCT]).to_pylist()
     rule = Rule(rules[0]["rule"] or "", rules[0]["message"], rules[0]["pct"]) if rules else None
-    return Counters(tuple(kernel for kernel, _ in found), rule)
+    return Counters(tuple(kernel for kernel, _ in measured), rule)
 
 
 def _measured(name: str, rows: Sequence[Row]) -> Measured:
@@ -123,14 +123,14 @@ def _measured(name: str, rows: Sequence[Row]) -> Measured:
     by_limit: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_limit[row["limited_by"] or ""].append(row)
-    limit, those = max(by_limit.items(), key=lambda item: (_weight(item[1]), item[0]))
-    largest = max(those, key=lambda row: _weight([row]))
-    known = [row["ns"] for row in rows if row["ns"] is not None]
+    limit, limited = max(by_limit.items(), key=lambda item: (_weight(item[1]), item[0]))
+    largest = max(limited, key=lambda row: _weight([row]))
+    timed = [row["ns"] for row in rows if row["ns"] is not None]
     return Measured(
-        name, sum(known) if known else None, sum(row["launches"] for row in rows), limit, largest["unit"] or "",
-        {figure: mean for figure in _FIGURES if (mean := _mean(figure, those)) is not None},
-        max((row["blocks"] for row in those if row["blocks"]), default=None),
-        min((row["threads"] for row in those if row["threads"]), default=None), largest["sm_count"],
+        name, sum(timed) if timed else None, sum(row["launches"] for row in rows), limit, largest["unit"] or "",
+        {figure: mean for figure in _FIGURES if (mean := _mean(figure, limited)) is not None},
+        max((row["blocks"] for row in limited if row["blocks"]), default=None),
+        min((row["threads"] for row in limited if row["threads"]), default=None), largest["sm_count"],
         largest["occupancy_limit"] or "", largest["stall"] or "", _is_plain(largest), as_number(rows[0]["compute_capability"]))
 
 
@@ -140,10 +140,10 @@ def _weight(rows: Sequence[Row]) -> tuple[int, int]:
 
 def _mean(figure: str, rows: Iterable[Row]) -> float | None:
     """Return the mean of a figure over the time of the rows that have it; over their launches where no time is known."""
-    known = [(row[figure], row["ns"] or 0, row["launches"]) for row in rows if row[figure] is not None]
-    place = 1 if any(ns for _, ns, _ in known) else 2
-    whole = sum(each[place] for each in known)
-    return sum(each[0] * each[place] for each in known) / whole if whole else None
+    weighted = [(row[figure], row["ns"] or 0, row["launches"]) for row in rows if row[figure] is not None]
+    place = 1 if any(ns for _, ns, _ in weighted) else 2
+    weight = sum(each[place] for each in weighted)
+    return sum(each[0] * each[place] for each in weighted) / weight if weight else None
 
 
 def _is_plain(row: Row) -> bool:

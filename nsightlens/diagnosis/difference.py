@@ -9,10 +9,10 @@ from math import log
 from typing import NamedTuple
 
 from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, WIND_DOWN, Sums
-from nsightlens.diagnosis.working import Piece
 from nsightlens.statistics.rounding import apportioned, nearest
 
 Path = tuple[str, ...]
@@ -160,25 +160,25 @@ def _ordered(lines: Mapping[Path, Line], path: Path) -> Iterator[Line]:
 def _nodes(side: Side, renamed: Mapping[str, str]) -> dict[Path, _Node]:
     """Return the nodes of the summed trees of a run, by path. renamed: kernels by the names that they have in the other run."""
     sums = side.sums
-    found: dict[Path, _Node] = {(): _Node(sums.whole_ns, None, "")}
+    nodes: dict[Path, _Node] = {(): _Node(sums.whole_ns, None, "")}
     for branch in BRANCHES:
-        found[branch,] = _Node(sums.branches[branch], None, branch)
+        nodes[branch,] = _Node(sums.branches[branch], None, branch)
     for branch in (COMPUTING, COMMUNICATION, COPIES):
         for piece in sums.pieces[branch]:
             key = _key(piece)
             path = branch, renamed.get(key, key)
-            before = found.get(path, _Node(0, 0, key))
-            found[path] = _Node(before.ns + piece.ns, (before.count or 0) + piece.count, key)
+            before = nodes.get(path, _Node(0, 0, key))
+            nodes[path] = _Node(before.ns + piece.ns, (before.count or 0) + piece.count, key)
     for branch, ns in ((IDLE, None), (START_UP, sums.start_up_ns), (WIND_DOWN, sums.wind_down_ns)):
         if ns is not None:
-            found[branch,] = _Node(ns, None, branch)
+            nodes[branch,] = _Node(ns, None, branch)
         for leaf in sums.leaves[branch]:
-            found[branch, leaf.cause] = _Node(leaf.ns, leaf.gaps, leaf.cause)
-            found |= {(branch, leaf.cause, name): _Node(ns, None, name) for name, ns in _names(leaf)}
-    return found
+            nodes[branch, leaf.cause] = _Node(leaf.ns, leaf.gaps, leaf.cause)
+            nodes |= {(branch, leaf.cause, name): _Node(ns, None, name) for name, ns in _names(leaf)}
+    return nodes
 
 
-def _key(piece: Piece) -> str:
+def _key(piece: BusyItem) -> str:
     return " ".join(filter(None, (piece.key, piece.memory)))
 
 
@@ -186,9 +186,9 @@ def _names(leaf: Leaf) -> Iterator[tuple[str, int]]:
     """Yield the parts of a leaf by name, if any has one; what has none, as others."""
     named = [(name, ns) for name, ns in leaf.names if name and name != OTHERS]
     yield from named
-    rest = leaf.ns - sum(ns for _, ns in named)
-    if named and rest:
-        yield OTHERS, rest
+    unnamed_ns = leaf.ns - sum(ns for _, ns in named)
+    if named and unnamed_ns:
+        yield OTHERS, unnamed_ns
 
 
 def _processes(side: Side) -> int:
@@ -202,11 +202,11 @@ def _rounded(nodes: Mapping[Path, _Node], divisor: int, processes: int) -> dict[
         if path:
             inner.setdefault(path[:-1], []).append(path)
     outside = [path for path in inner[()] if path in ((START_UP,), (WIND_DOWN,))]
-    found: dict[Path, int] = {(): nearest(nodes[()].ns, divisor)}
-    found |= {path: nearest(nodes[path].ns, processes) for path in outside}
+    rounded: dict[Path, int] = {(): nearest(nodes[()].ns, divisor)}
+    rounded |= {path: nearest(nodes[path].ns, processes) for path in outside}
 
     def divide(path: Path, by: int, parts: Sequence[Path]) -> None:
-        found.update(zip(parts, apportioned([nodes[part].ns for part in parts], by, found[path]), strict=True))
+        rounded.update(zip(parts, apportioned([nodes[part].ns for part in parts], by, rounded[path]), strict=True))
         for part in parts:
             if part in inner:
                 divide(part, by, inner[part])
@@ -214,7 +214,7 @@ def _rounded(nodes: Mapping[Path, _Node], divisor: int, processes: int) -> dict[
     divide((), divisor, [path for path in inner[()] if path not in outside])
     for path in outside:
         divide(path, processes, inner.get(path, []))
-    return found
+    return rounded
 
 
 def renames(base: Side, other: Side) -> dict[str, str]:
@@ -232,11 +232,11 @@ def renames(base: Side, other: Side) -> dict[str, str]:
         for issuer, ns in base.issuers[key].items():
             for partner in by_issuer.get(issuer, ()):
                 shared[key, partner] = shared.get((key, partner), 0) + min(ns, other.issuers[partner][issuer])
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for key, partner in sorted(shared, key=lambda pair: (-shared[pair], pair)):
-        if key not in found and partner not in found.values():
-            found[key] = partner
-    return found
+        if key not in renamed and partner not in renamed.values():
+            renamed[key] = partner
+    return renamed
 
 
 def scale(found: Difference, side: Side) -> float:

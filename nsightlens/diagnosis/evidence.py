@@ -1,4 +1,4 @@
-"""What goes with a finding: who has it, what was seen, how sure it is, what speaks against it, and the command for more."""
+"""The evidence of a finding: which ranks have it, what was recorded, how sure it is, what speaks against it, what shows more."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.conditions import BEFORE_LAUNCH, LOST, OVERHEAD, RANKS, UNLINKED
-from nsightlens.diagnosis.findings import OF_CALLS, Finding, findings, of_counters
+from nsightlens.diagnosis.findings import OF_CALLS, Finding, counter_findings, findings
 from nsightlens.diagnosis.idle import Leaf
-from nsightlens.diagnosis.judged import Judged
-from nsightlens.diagnosis.recorded import FAULTS, MIGRATIONS
+from nsightlens.diagnosis.judgement import RunJudgement
+from nsightlens.diagnosis.profile_arrays import FAULTS, MIGRATIONS
 from nsightlens.diagnosis.timeline import OF_LAUNCHES
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Verdict, sums
-from nsightlens.diagnosis.working import Piece
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, spans
 
@@ -82,11 +82,11 @@ class Evidence:
     command: Command
 
 
-def evidence(judged: Judged) -> list[Evidence]:
+def evidence(judged: RunJudgement) -> list[Evidence]:
     """Return all findings of a run, in their order; none where there is nothing to judge. What ncu counted is sure."""
     verdict = judged.verdict
     if verdict is None:
-        measured = of_counters(judged.counters) if judged.counters else []
+        measured = counter_findings(judged.counters) if judged.counters else []
         return [Evidence(finding, (), "", "", _SURE[-1], "", _RULES if finding.cause == "ncu rule" else _COUNTERS)
                 for finding in measured]
     every = findings(verdict)
@@ -95,7 +95,7 @@ def evidence(judged: Judged) -> list[Evidence]:
     return [_evidence(judged, verdict, finding, _holders(finding, alike[finding.cause] == 1, of_trees)) for finding in every]
 
 
-def _evidence(judged: Judged, verdict: Verdict, finding: Finding, holders: Sequence[Tree]) -> Evidence:
+def _evidence(judged: RunJudgement, verdict: Verdict, finding: Finding, holders: Sequence[Tree]) -> Evidence:
     late = verdict.waiting.late if finding.cause == "late rank" and verdict.waiting else None
     ranks = tuple(sorted(late or {tree.rank for tree in holders if tree.rank is not None}))
     command = _COMMANDS.get("link" if finding.link else finding.cause, _MORE)
@@ -118,51 +118,51 @@ def _who(ranks: Sequence[int], holders: int, verdict: Verdict) -> str:
     return f"{holders} of {len(trees)} GPUs" if holders and len(trees) > 1 else ""
 
 
-def _confidence(judged: Judged, finding: Finding) -> str:
+def _confidence(judged: RunJudgement, finding: Finding) -> str:
     doubts = _LESS_SURE.get(finding.cause, 0)
     if finding.cause not in _OF_WORK:
         doubts += judged.tool == "kineto" or any(condition.code in _DOUBTS for condition in judged.conditions)
     return _SURE[max(0, len(_SURE) - 1 - doubts)]
 
 
-def _against(judged: Judged, finding: Finding) -> str:
+def _against(judged: RunJudgement, finding: Finding) -> str:
     failed = {condition.code for condition in judged.conditions}
-    said = [_AGAINST.get("link" if finding.link else finding.cause, "")]
+    objections = [_AGAINST.get("link" if finding.link else finding.cause, "")]
     if finding.cause not in _OF_WORK and judged.tool == "kineto":
-        said.append("Kineto slows the host.")
+        objections.append("Kineto slows the host.")
     if finding.cause not in _OF_WORK and OVERHEAD in failed:
-        said.append("Of it, some is the profiler's own time.")
+        objections.append("Of it, some is the profiler's own time.")
     if finding.cause in ("late rank", COMMUNICATION) and RANKS in failed:
-        said.append(_HIDDEN_RANKS)
-    return " ".join(filter(None, said))
+        objections.append(_HIDDEN_RANKS)
+    return " ".join(filter(None, objections))
 
 
 def _seen(verdict: Verdict, finding: Finding) -> Iterator[str]:
     """Yield what is known of it, beside its time: how often, in what, and how few gaps hold half of it."""
-    found, waiting = verdict.sums, verdict.waiting
+    sums, waiting = verdict.sums, verdict.waiting
     if finding.cause == "late rank" and waiting:
         yield f"ranks wait {duration(waiting.waited_ns)} for one another"
     elif finding.cause == "FP32":
-        yield from _of_pieces([piece for piece in found.pieces[COMPUTING] if piece.plain], "kernel", finding)
+        yield from _piece_evidence([piece for piece in sums.pieces[COMPUTING] if piece.plain], "kernel", finding)
     elif finding.cause == "other end":
-        yield from (f"in {piece.name}" for piece in found.pieces[COMMUNICATION]
+        yield from (f"in {piece.name}" for piece in sums.pieces[COMMUNICATION]
                     if any(str(whom) == finding.subject for whom, _ in piece.awaited))
     elif finding.cause == COMMUNICATION:
-        yield from _of_pieces(found.pieces[COMMUNICATION], "kernel", finding)
+        yield from _piece_evidence(sums.pieces[COMMUNICATION], "kernel", finding)
     elif finding.cause in (COMPUTING, COPIES):
-        yield from _of_pieces([piece for piece in found.pieces[finding.cause] if finding.subject in (piece.name, piece.key)],
-                              "kernel" if finding.cause == COMPUTING else "memory operation", finding)
+        yield from _piece_evidence([piece for piece in sums.pieces[finding.cause] if finding.subject in (piece.name, piece.key)],
+                                   "kernel" if finding.cause == COMPUTING else "memory operation", finding)
     elif finding.cause == START_UP:
-        yield found.leaves[START_UP][0].cause
+        yield sums.leaves[START_UP][0].cause
     elif finding.cause == "launching":
-        yield from (f"{leaf.cause} {duration(leaf.ns)} in {counted(leaf.gaps, 'gap')}" for leaf in found.leaves[IDLE]
+        yield from (f"{leaf.cause} {duration(leaf.ns)} in {counted(leaf.gaps, 'gap')}" for leaf in sums.leaves[IDLE]
                     if leaf.cause in OF_LAUNCHES)
     else:
         cause = _LEAVES.get(finding.cause, finding.cause)
-        yield from (said for leaf in found.leaves[IDLE] if leaf.cause == cause for said in _of_leaf(leaf, finding))
+        yield from (said for leaf in sums.leaves[IDLE] if leaf.cause == cause for said in _leaf_evidence(leaf, finding))
 
 
-def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator[str]:
+def _piece_evidence(pieces: Sequence[BusyItem], what: str, finding: Finding) -> Iterator[str]:
     """Yield how many there are, of which memory, and the name of the largest."""
     if pieces:
         yield counted(sum(piece.count for piece in pieces), what)
@@ -170,7 +170,7 @@ def _of_pieces(pieces: Sequence[Piece], what: str, finding: Finding) -> Iterator
         yield from (f"mostly {piece.name}" for piece in pieces[:1] if finding.subject not in (piece.name, piece.key))
 
 
-def _of_leaf(leaf: Leaf, finding: Finding) -> Iterator[str]:
+def _leaf_evidence(leaf: Leaf, finding: Finding) -> Iterator[str]:
     """Yield in how many gaps it is, how few hold half of it, and what else is in the same leaf."""
     if finding.owed_ns:
         yield f"{duration(finding.owed_ns)} of it after the call, until the host is ahead again"

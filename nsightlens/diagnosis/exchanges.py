@@ -1,4 +1,4 @@
-"""Collectives that were matched over ranks: as arrays, and how fast they are."""
+"""Collectives matched over ranks, as arrays: a row per rank that takes part."""
 
 from __future__ import annotations
 

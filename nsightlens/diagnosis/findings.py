@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.counters import SM, Counters, Measured
-from nsightlens.diagnosis.drained import ALLOCATES
 from nsightlens.diagnosis.exchanges import SlowLink
 from nsightlens.diagnosis.idle import Leaf, alike
 from nsightlens.diagnosis.issuers import issuer
 from nsightlens.diagnosis.os_calls import MESSAGES, PROGRAMS, READS, SLEEPS, THREADS, by_sort
+from nsightlens.diagnosis.queue_drains import ALLOCATES
 from nsightlens.diagnosis.timeline import LONG_NS, OF_LAUNCHES
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Sums, Verdict, sums_of
-from nsightlens.diagnosis.working import Piece
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
@@ -44,7 +44,8 @@ class Finding:
     others: int = 0
     """How many more it is about than the subject."""
     owed_ns: int = 0
-    """Of it, idle time behind calls that wait, in which the host launches what it could have launched before (drained.py)."""
+    """Of it, idle time behind calls that wait, in which the host launches what it could have launched before
+    (queue_drains.py)."""
     blocks: int = 0
     """Of the largest grid, where a kernel has too few; sms: of the GPU."""
     sms: int = 0
@@ -67,10 +68,10 @@ class Finding:
 
 def findings(verdict: Verdict) -> list[Finding]:
     """Return all findings of a run: those of which it is known what curing them wins by that, the others by their size."""
-    whole = verdict.sums.whole_ns
-    found = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole]
-    found.sort(key=lambda finding: (-_worth(verdict, finding), finding.winnable_ns is None, finding.cause, finding.subject))
-    return found
+    whole_ns = verdict.sums.whole_ns
+    worthwhile = [finding for finding in _all(verdict) if 100 * finding.ns >= _WORTH_PCT * whole_ns]
+    worthwhile.sort(key=lambda finding: (-_worth(verdict, finding), finding.winnable_ns is None, finding.cause, finding.subject))
+    return worthwhile
 
 
 def issuer_of(issued: Iterable[tuple[str, int]], ns: int) -> str:
@@ -92,13 +93,13 @@ def _worth(verdict: Verdict, finding: Finding) -> int:
 
 def _all(verdict: Verdict) -> Iterator[Finding]:
     sums = verdict.sums
-    yield from _of_ranks(verdict)
+    yield from _rank_findings(verdict)
     for leaf in sums.leaves[IDLE]:
-        yield from _of_idle(verdict, leaf)
-    yield from _of_launches(sums)
-    yield from _of_computing(sums)
+        yield from _idle_findings(verdict, leaf)
+    yield from _launch_findings(sums)
+    yield from _compute_findings(sums)
     for piece in sums.pieces[COPIES]:
-        yield Finding(COPIES, piece.key, piece.ns, _of_copies(piece, sums.branches[COMPUTING]),
+        yield Finding(COPIES, piece.key, piece.ns, _copy_action(piece, sums.branches[COMPUTING]),
                       issuer=issuer_of(piece.issued, piece.ns))
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
@@ -112,7 +113,7 @@ def is_of_process(sums: Sums, leaf: Leaf) -> bool:
     return leaf.cause in _ONCE or any(tree.start_up.begins for tree in sums.trees)
 
 
-def _of_copies(piece: Piece, computing_ns: int) -> str:
+def _copy_action(piece: BusyItem, computing_ns: int) -> str:
     """Return what cures copies: computing hides no more of them than it takes itself."""
     if "migration" in piece.key:
         return "migrate"
@@ -123,34 +124,34 @@ def _of_copies(piece: Piece, computing_ns: int) -> str:
     return "overlap copies" if piece.ns < computing_ns else "stay"
 
 
-def _of_ranks(verdict: Verdict) -> Iterator[Finding]:
+def _rank_findings(verdict: Verdict) -> Iterator[Finding]:
     waiting = verdict.waiting
     if waiting and waiting.late:
         late = tuple(sorted(waiting.late))
         yield Finding("late rank", ", ".join(map(str, late)), waiting.for_late_ns, "late", waiting.winnable_ns, ranks=late)
     exposed = verdict.sums.branches[COMMUNICATION]
-    rest = exposed - (waiting.for_late_ns if waiting and waiting.late and not waiting.in_mpi else 0)
+    other_ns = exposed - (waiting.for_late_ns if waiting and waiting.late and not waiting.in_mpi else 0)
     pieces = verdict.sums.pieces[COMMUNICATION]
     for whom, ns in sums_of(each for piece in pieces for each in piece.awaited):
         yield Finding("other end", str(whom), ns, "stages" if whom.kind == "stage" else "late")
-        rest -= ns
-    if rest > 0 and pieces:
-        yield Finding(COMMUNICATION, pieces[0].name, rest, "link" if verdict.slow_link else "overlap", link=verdict.slow_link)
+        other_ns -= ns
+    if other_ns > 0 and pieces:
+        yield Finding(COMMUNICATION, pieces[0].name, other_ns, "link" if verdict.slow_link else "overlap", link=verdict.slow_link)
 
 
-def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
+def _idle_findings(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     name = next((name for name, _ in leaf.names if name), "")
     if leaf.cause == "data loader":
         yield Finding("data loader", name, leaf.ns, "workers" if "SingleProcess" in name else "prefetch")
     elif leaf.cause in OF_CALLS:
-        yield from _of_calls(verdict.sums, leaf)
+        yield from _call_findings(verdict.sums, leaf)
     elif leaf.cause in ("first use", "compiling", "recording graphs"):
         yield Finding(leaf.cause, name, leaf.ns, "warm")
     elif leaf.cause == "pause":
         yield Finding(leaf.cause, name, leaf.ns, "pause")
     elif leaf.cause == "profiler":
-        held = {name for name, _ in leaf.names}
-        behind = sum(part.ns for part in verdict.sums.owed if part.to in held)
+        names = {name for name, _ in leaf.names}
+        behind = sum(part.ns for part in verdict.sums.owed if part.to in names)
         yield Finding(leaf.cause, name, leaf.ns + behind, "less tracing", owed_ns=behind)
     elif leaf.cause in ("ranges", "MPI"):
         several = len({rank for tree in verdict.sums.trees for rank in tree.ranks}) > 1
@@ -169,10 +170,10 @@ def _of_idle(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         pytorch = any(tree.tool == "kineto" for tree in verdict.sums.trees)
         yield Finding(leaf.cause, "", leaf.ns, "record host" if pytorch else "record calls")
     elif leaf.cause == "unknown":
-        yield _of_code(verdict.sums, leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
+        yield _code_finding(verdict.sums, leaf, leaf.ns - _owed(verdict.sums, leaf.cause))
 
 
-def _of_code(sums: Sums, leaf: Leaf, ns: int) -> Finding:
+def _code_finding(sums: Sums, leaf: Leaf, ns: int) -> Finding:
     """Return idle time in which the host was in no recorded call, by what CPU samples say of it.
 
     nsys takes these; the PyTorch profiler records the stacks of Python instead.
@@ -193,19 +194,19 @@ def _owed(sums: Sums, *causes: str) -> int:
     return sum(part.ns for part in sums.owed if part.cause in causes)
 
 
-def _of_calls(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
+def _call_findings(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
     """Yield the calls in which the host was, with what is owed to them, and without what is owed to others."""
     cures: dict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
     for call, ns in leaf.names:
         owed = sum(part.ns for part in sums.owed if part.to == call)
-        action = "wait" if leaf.cause == "waiting" else _of_call(sums, call, empties=2 * owed > ns)
-        own = ns - sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call))
-        cures[action, "" if action == "allocate" else call].append((call, own + owed, owed))  # reused buffers cure all calls
-    found = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
-                     owed_ns=sum(owed for *_, owed in those), issuer=_of_issued(sums, leaf, those))
-             for (action, _), those in cures.items()]
-    found.sort(key=lambda finding: -finding.ns)
-    yield from (_once(finding, leaf) if not place else finding for place, finding in enumerate(found[:_CALLS]))
+        action = "wait" if leaf.cause == "waiting" else _call_action(sums, call, empties=2 * owed > ns)
+        own_ns = ns - sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call))
+        cures[action, "" if action == "allocate" else call].append((call, own_ns + owed, owed))  # reused buffers cure all calls
+    findings_of_calls = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
+                                 owed_ns=sum(owed for *_, owed in those), issuer=_call_issuers(sums, leaf, those))
+                         for (action, _), those in cures.items()]
+    findings_of_calls.sort(key=lambda finding: -finding.ns)
+    yield from (_once(finding, leaf) if not place else finding for place, finding in enumerate(findings_of_calls[:_CALLS]))
 
 
 def _once(finding: Finding, leaf: Leaf) -> Finding:
@@ -216,7 +217,7 @@ def _once(finding: Finding, leaf: Leaf) -> Finding:
     return replace(finding, few=leaf.few, few_ns=leaf.few_ns, action=action)
 
 
-def _of_issued(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str:
+def _call_issuers(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str:
     """Return who issues calls, by their own time and what is owed to them."""
     calls = {call for call, *_ in those}
     issued = [(by, ns) for call, by, ns in leaf.issued if call in calls]
@@ -224,25 +225,25 @@ def _of_issued(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str
     return issuer_of(issued, sum(ns for _, ns, _ in those))
 
 
-def _of_launches(sums: Sums) -> Iterator[Finding]:
+def _launch_findings(sums: Sums) -> Iterator[Finding]:
     """Yield what fewer and larger kernels would cure: the launches, what the host does for each, and the gaps between kernels."""
-    those = []
+    parts = []
     for leaf in (leaf for leaf in sums.leaves[IDLE] if leaf.cause in OF_LAUNCHES):
         name = next((name for name, _ in leaf.names if name), "")
         whole = Finding(leaf.cause, name, leaf.ns - _owed(sums, leaf.cause), "")
         alone = _once(whole, leaf)
         if alone is whole:
-            those.append(leaf)
+            parts.append(leaf)
         else:
             yield alone
-    if those:
+    if parts:
         pytorch = any(tree.tool == "kineto" for tree in sums.trees)
-        name = next((name for name, _ in those[0].names if name), "")
-        ns = sum(leaf.ns for leaf in those) - _owed(sums, *(leaf.cause for leaf in those))
+        name = next((name for name, _ in parts[0].names if name), "")
+        ns = sum(leaf.ns for leaf in parts) - _owed(sums, *(leaf.cause for leaf in parts))
         yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
 
 
-def _of_call(sums: Sums, name: str, *, empties: bool) -> str:
+def _call_action(sums: Sums, name: str, *, empties: bool) -> str:
     """Return what cures a call. empties: whether most of its time is idle time behind it, as it emptied the queue."""
     if ALLOCATES.search(name):
         return "allocate"
@@ -271,7 +272,7 @@ def units_of(sums: Sums) -> str:
     return "CUs" if all(tree.vendor == "rocm" for tree in sums.trees) else "SMs"
 
 
-def _of_fill(sums: Sums) -> Iterator[Finding]:
+def _fill_findings(sums: Sums) -> Iterator[Finding]:
     """Yield the kernel that fills less than half of the SMs for longest, over all trees."""
     alike: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for tree in sums.trees:
@@ -285,7 +286,7 @@ def _of_fill(sums: Sums) -> Iterator[Finding]:
                       units=units_of(sums))
 
 
-def _of_computing(sums: Sums) -> Iterator[Finding]:
+def _compute_findings(sums: Sums) -> Iterator[Finding]:
     slowed = sum(tree.slowed_ns for tree in sums.trees)
     if slowed:
         yield Finding("clock", "", slowed, "clock")
@@ -296,7 +297,7 @@ def _of_computing(sums: Sums) -> Iterator[Finding]:
                   for each in piece.issued)
         yield Finding("FP32", "", plain, "tf32" if capable and min(capable) >= _FIRST_TF32 else "amp",
                       issuer=issuer_of(issued, plain))
-    fill = list(_of_fill(sums))
+    fill = list(_fill_findings(sums))
     yield from fill
     faulting = [piece for tree in sums.trees for piece in tree.faulting]
     if faulting:
@@ -319,23 +320,23 @@ _RESOURCES = {"registers": "registers", "shared memory": "shared memory", "block
 """What to use less of where it keeps warps few."""
 
 
-def of_counters(counters: Counters) -> list[Finding]:
+def counter_findings(counters: Counters) -> list[Finding]:
     """Return the findings of a run that only ncu measured: what limits its kernels, and what its rules would win."""
-    whole = counters.of_ns or 0
+    whole_ns = counters.timed_ns or 0
     alike: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for kernel in counters.kernels:
-        if kernel.ns and 100 * kernel.ns >= _WORTH_PCT * whole:
-            for finding in _of_kernel(kernel, kernel.ns):
+        if kernel.ns and 100 * kernel.ns >= _WORTH_PCT * whole_ns:
+            for finding in _kernel_findings(kernel, kernel.ns):
                 alike[finding.cause, finding.action].append(finding)
-    found = [replace(those[0], ns=sum(finding.ns for finding in those), others=len(those) - 1) for those in alike.values()]
+    merged = [replace(those[0], ns=sum(finding.ns for finding in those), others=len(those) - 1) for those in alike.values()]
     top, rule = counters.kernels[0], counters.rule
     if rule and top.ns:
-        found.append(Finding("ncu rule", rule.name, top.ns, "rule", round(rule.speedup_pct * top.ns / 100)))
-    found.sort(key=lambda finding: -(finding.ns if finding.winnable_ns is None else finding.winnable_ns))
-    return found
+        merged.append(Finding("ncu rule", rule.name, top.ns, "rule", round(rule.speedup_pct * top.ns / 100)))
+    merged.sort(key=lambda finding: -(finding.ns if finding.winnable_ns is None else finding.winnable_ns))
+    return merged
 
 
-def _of_kernel(kernel: Measured, ns: int) -> Iterator[Finding]:
+def _kernel_findings(kernel: Measured, ns: int) -> Iterator[Finding]:
     if kernel.is_plain:
         able = kernel.capability is not None and kernel.capability >= _FIRST_TF32
         yield Finding("tensor cores", kernel.name, ns, "tf32 or fp16" if able else "fp16")

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, split
-from nsightlens.diagnosis.branches import DELAY_NS, LONG_GAP_NS, Gaps, elsewhere, missing_from
+from nsightlens.diagnosis.branches import DELAY_NS, LONG_GAP_NS, IdleGaps, elsewhere, missing_from
 from nsightlens.diagnosis.conditions import cut_off
-from nsightlens.diagnosis.drained import Owed, owed
 from nsightlens.diagnosis.issuers import Issuers
-from nsightlens.diagnosis.recorded import Recorded, Work
-from nsightlens.diagnosis.sampled import Sampled, sampled
+from nsightlens.diagnosis.profile_arrays import GpuWork, ProfileArrays
+from nsightlens.diagnosis.queue_drains import Owed, owed
+from nsightlens.diagnosis.sampled_functions import Sampled, sampled
 from nsightlens.diagnosis.timeline import CAUSES, NO_THREAD, Layer, Parts, Threads, joined, paint
 from nsightlens.diagnosis.window import Window
 from nsightlens.intervals.coverage import Union, union
@@ -62,7 +62,7 @@ class Idle(NamedTuple):
     in_mpi: tuple[Int, Int]
 
 
-def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: Issuers) -> Idle:
+def idle(recorded: ProfileArrays, work: GpuWork, gaps: IdleGaps, threads: Threads, issuers: Issuers) -> Idle:
     """Return why a device was idle."""
     number = np.flatnonzero(gaps.missing > gaps.start)
     start, end = gaps.start[number], gaps.missing[number]
@@ -73,8 +73,8 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: 
     thread = np.where(known, spans.thread[call] if len(spans.thread) else NO_THREAD, _main(recorded, work))
     between = np.flatnonzero(until < end)
     after = _after(elsewhere(recorded, work), number[between], until[between], end[between], thread[between])
-    some = np.flatnonzero(start < until)
-    parts = joined([paint(threads, number[some], start[some], until[some], thread[some], _fed(recorded, work),
+    not_empty = np.flatnonzero(start < until)
+    parts = joined([paint(threads, number[not_empty], start[not_empty], until[not_empty], thread[not_empty], _fed(recorded, work),
                           _beside(recorded, work)), *after])
     mpi = np.flatnonzero(parts.cause == CAUSES.index("MPI"))
     mpi = mpi[np.argsort(parts.start[mpi], kind="stable")]
@@ -84,31 +84,31 @@ def idle(recorded: Recorded, work: Work, gaps: Gaps, threads: Threads, issuers: 
 
 def _after(others: Union, number: Int, start: Int, end: Int, thread: Int) -> list[Parts]:
     """Return the idle time behind launch calls: while other devices work, and between kernels."""
-    held, rest = intersection(start, end, others.start, others.end), difference(start, end, others.start, others.end)
+    shared, rest = intersection(start, end, others.start, others.end), difference(start, end, others.start, others.end)
     return [Parts(number[found.place], np.full(len(found.place), CAUSES.index(cause)), np.full(len(found.place), -1),
                   found.end - found.start, found.start, thread[found.place])
-            for cause, found in (("another GPU", held), ("between kernels", rest))]
+            for cause, found in (("another GPU", shared), ("between kernels", rest))]
 
 
-def _fed(recorded: Recorded, work: Work) -> dict[int, list[Layer]]:
+def _fed(recorded: ProfileArrays, work: GpuWork) -> dict[int, list[Layer]]:
     """Return of each thread that launched work of a device when that runs which it launched on other devices."""
     others = recorded.work.where(np.flatnonzero((recorded.work.device != work.device[0]) & (recorded.work.call >= 0)))
-    spans, found = recorded.calls.spans, {}
-    own = np.unique(spans.thread[work.call[work.call >= 0]])
+    spans, layers = recorded.calls.spans, {}
+    launching = np.unique(spans.thread[work.call[work.call >= 0]])
     for thread, places in split(np.arange(len(others.call)), spans.thread[others.call]):
-        if thread in own:
+        if thread in launching:
             busy = union(others.start[places], others.end[places])
-            found[thread] = [Layer("another GPU", busy.start, busy.end, np.full(len(busy.start), -1))]
-    return found
+            layers[thread] = [Layer("another GPU", busy.start, busy.end, np.full(len(busy.start), -1))]
+    return layers
 
 
-def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
+def _beside(recorded: ProfileArrays, work: GpuWork) -> dict[int, list[int]]:
     """Return of each thread that launched work of a device the others of its process that did, those that launched most first;
     without any launch, of those that call the API or have ranges."""
     spans, calls = recorded.calls.spans, work.call[work.call >= 0]
     if not len(calls):
-        those = _recorded(recorded, work)
-        return {thread: [other for other in those if other != thread][:_BESIDE] for thread in those}
+        recorded_spans = _recorded(recorded, work)
+        return {thread: [other for other in recorded_spans if other != thread][:_BESIDE] for thread in recorded_spans}
     threads, first, count = np.unique(spans.thread[calls], return_index=True, return_counts=True)
     process = spans.process[calls][first]
     order = np.argsort(-count, kind="stable")
@@ -116,7 +116,7 @@ def _beside(recorded: Recorded, work: Work) -> dict[int, list[int]]:
             for thread, of in zip(threads.tolist(), process.tolist(), strict=True)}
 
 
-def _main(recorded: Recorded, work: Work) -> int:
+def _main(recorded: ProfileArrays, work: GpuWork) -> int:
     """Return the thread that launched most of the work; without any launch one that was recorded at all, else NO_THREAD."""
     threads = recorded.calls.spans.thread[work.call[work.call >= 0]]
     if not len(threads):
@@ -125,50 +125,51 @@ def _main(recorded: Recorded, work: Work) -> int:
     return int(values[np.argmax(count)])
 
 
-def _recorded(recorded: Recorded, work: Work) -> list[int]:
+def _recorded(recorded: ProfileArrays, work: GpuWork) -> list[int]:
     """Return the threads of the processes of work that call the API, most often first; then those that have ranges while it
     runs, the one with most time in them first."""
     calls, spans = recorded.calls.spans, recorded.ranges.spans
     processes = np.unique(work.process)
     calling = calls.thread[np.isin(calls.process, processes)]
-    own = np.isin(spans.process, processes) & (recorded.ranges.parent < 0)
+    outermost_ranges = np.isin(spans.process, processes) & (recorded.ranges.parent < 0)
     start, end = np.maximum(spans.start, work.start.min()), np.minimum(spans.end, work.end.max())
-    own &= end > start
-    return list(dict.fromkeys([*_most(calling, np.ones(len(calling), np.int64)), *_most(spans.thread[own], (end - start)[own])]))
+    outermost_ranges &= end > start
+    return list(dict.fromkeys([*_most(calling, np.ones(len(calling), np.int64)),
+                               *_most(spans.thread[outermost_ranges], (end - start)[outermost_ranges])]))
 
 
 def _most(thread: Int, amount: Int) -> list[int]:
     """Return threads, the one with the largest sum of amounts at the front."""
-    threads, which = np.unique(thread, return_inverse=True)
+    threads, thread_number = np.unique(thread, return_inverse=True)
     sums = np.zeros(len(threads), np.int64)
-    np.add.at(sums, which, amount)
+    np.add.at(sums, thread_number, amount)
     return [int(each) for each in threads[np.argsort(-sums, kind="stable")]]
 
 
-def leaves(recorded: Recorded, issuers: Issuers, parts: Parts) -> list[Leaf]:
+def leaves(recorded: ProfileArrays, issuers: Issuers, parts: Parts) -> list[Leaf]:
     """Return the sums of parts by cause and name, the largest first."""
-    found = []
+    sums = []
     for place in np.unique(parts.cause).tolist():
-        mine = np.flatnonzero(parts.cause == place)
+        of_cause = np.flatnonzero(parts.cause == place)
         by_name, by_gap = np.zeros(len(recorded.texts) + 1, np.int64), np.zeros(int(parts.gap.max()) + 1, np.int64)
-        np.add.at(by_name, parts.name[mine], parts.ns[mine])  # the last: of no name
-        np.add.at(by_gap, parts.gap[mine], parts.ns[mine])
+        np.add.at(by_name, parts.name[of_cause], parts.ns[of_cause])  # the last: of no name
+        np.add.at(by_gap, parts.gap[of_cause], parts.ns[of_cause])
         total = int(by_name.sum())
         if total:
             few, few_ns = _few(by_gap, total)
             named = _alike((text, int(by_name[code])) for code, text in enumerate([*recorded.texts, ""]) if by_name[code])
-            by = _issued(recorded, issuers, Parts(*(column[mine] for column in parts))) if CAUSES[place] in _ISSUED else ()
-            seen = sampled(recorded.samples, recorded.texts, parts.start[mine], parts.ns[mine], parts.thread[mine])
-            found.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns, by, seen))
-    return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
+            by = _issued(recorded, issuers, Parts(*(column[of_cause] for column in parts))) if CAUSES[place] in _ISSUED else ()
+            seen = sampled(recorded.samples, recorded.texts, parts.start[of_cause], parts.ns[of_cause], parts.thread[of_cause])
+            sums.append(Leaf(CAUSES[place], total, named, int(np.count_nonzero(by_gap)), few, few_ns, by, seen))
+    return sorted(sums, key=lambda leaf: (-leaf.ns, leaf.cause))
 
 
-def _issued(recorded: Recorded, issuers: Issuers, parts: Parts) -> tuple[tuple[str, str, int], ...]:
+def _issued(recorded: ProfileArrays, issuers: Issuers, parts: Parts) -> tuple[tuple[str, str, int], ...]:
     """Return the ns of calls by name and by who issues them."""
     by = issuers.at(parts.thread, parts.start)
-    keys, which = np.unique(np.stack([parts.name, by]), axis=1, return_inverse=True)
+    keys, pair = np.unique(np.stack([parts.name, by]), axis=1, return_inverse=True)
     sums = np.zeros(keys.shape[1], np.int64)
-    np.add.at(sums, which.ravel(), parts.ns)
+    np.add.at(sums, pair.ravel(), parts.ns)
     return tuple((recorded.text(name), recorded.text(code), ns)
                  for (name, code), ns in zip(keys.T.tolist(), sums.tolist(), strict=True) if code >= 0)
 
@@ -178,8 +179,8 @@ def _alike(named: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
     sums: dict[str, tuple[str, int]] = {}
     for name, ns in named:
         form = alike(name)
-        said, before = sums.get(form, (name.partition(",")[0], 0))
-        sums[form] = said if said == name.partition(",")[0] else form, before + ns
+        name_of_form, before = sums.get(form, (name.partition(",")[0], 0))
+        sums[form] = name_of_form if name_of_form == name.partition(",")[0] else form, before + ns
     return tuple(sorted(sums.values(), key=lambda item: (-item[1], item[0])))
 
 
@@ -216,7 +217,7 @@ class Outside:
     begins: bool = True
 
 
-def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, issuers: Issuers) -> Outside:
+def start_up(recorded: ProfileArrays, work: GpuWork, window: Window, threads: Threads, issuers: Issuers) -> Outside:
     """Return the time from the first call of a process to its first GPU work, or to its first marked step if that is earlier."""
     process, number = int(work.process[0]), int(work.window[0])
     began = _began(recorded, process, number)
@@ -239,7 +240,7 @@ def start_up(recorded: Recorded, work: Work, window: Window, threads: Threads, i
     return Outside(ns, tuple(leaves(recorded, issuers, parts)) if ns else (), until - began - ns, began, missing, begins)
 
 
-def _begins(recorded: Recorded, process: int, number: int) -> bool:
+def _begins(recorded: ProfileArrays, process: int, number: int) -> bool:
     """Return whether calls before the first launch or copy of a process show that it only just began to use the GPU.
 
     The PyTorch profiler starts within the process, whose allocator may grow at any time.
@@ -247,66 +248,66 @@ def _begins(recorded: Recorded, process: int, number: int) -> bool:
     if recorded.profile["tool"] != "nsys":
         return False
     calls, spans = recorded.calls, recorded.calls.spans
-    own = (spans.process == process) & (spans.window == number)
-    first = spans.start[own & (calls.launches | calls.copies)].min(initial=np.iinfo(np.int64).max)
-    return bool((own & (spans.start < first) & recorded.named(spans, _BEGINS)).any())
+    of_process = (spans.process == process) & (spans.window == number)
+    first = spans.start[of_process & (calls.launches | calls.copies)].min(initial=np.iinfo(np.int64).max)
+    return bool((of_process & (spans.start < first) & recorded.named(spans, _BEGINS)).any())
 
 
-def _awaits(recorded: Recorded, work: Work, process: int, number: int) -> Int:
+def _awaits(recorded: ProfileArrays, work: GpuWork, process: int, number: int) -> Int:
     """Return when a process waited for work that was launched before the capture, as rows of starts and ends.
 
     So do calls that wait before its first launch or copy, and a copy to the host that begins long after its call, as the first.
     """
     calls, spans = recorded.calls, recorded.calls.spans
-    own = (spans.process == process) & (spans.window == number)
-    first = spans.start[own & (calls.launches | calls.copies)].min(initial=np.iinfo(np.int64).max)
-    some = own & calls.waits & (spans.start < first) & (spans.end - spans.start > LONG_GAP_NS)
+    of_process = (spans.process == process) & (spans.window == number)
+    first = spans.start[of_process & (calls.launches | calls.copies)].min(initial=np.iinfo(np.int64).max)
+    long_waits = of_process & calls.waits & (spans.start < first) & (spans.end - spans.start > LONG_GAP_NS)
     call, begins = int(work.call[0]), int(work.start[0])
-    found = [np.stack([spans.start[some], spans.end[some]])]
+    wait_spans = [np.stack([spans.start[long_waits], spans.end[long_waits]])]
     if call >= 0 and calls.copies[call] and recorded.text(int(work.direction[0])) == "DtoH":
-        at = int(spans.start[call]) + DELAY_NS
-        found += [np.array([[at], [begins]])] if begins - at > LONG_GAP_NS and spans.start[call] == first else []
-    return np.concatenate(found, axis=1)
+        launched = int(spans.start[call]) + DELAY_NS
+        wait_spans += [np.array([[launched], [begins]])] if begins - launched > LONG_GAP_NS and spans.start[call] == first else []
+    return np.concatenate(wait_spans, axis=1)
 
 
-def wind_down(recorded: Recorded, work: Work, threads: Threads, issuers: Issuers) -> Outside:
+def wind_down(recorded: ProfileArrays, work: GpuWork, threads: Threads, issuers: Issuers) -> Outside:
     """Return the time from the last GPU work of a process to the end of its last API call; none where that work is cut off."""
     process, number = int(work.process[0]), int(work.window[0])
     spans = recorded.calls.spans
-    own = (spans.process == process) & (spans.window == number)
+    of_process = (spans.process == process) & (spans.window == number)
     last = int(work.end.max())
-    end = int(spans.end[own].max(initial=last))
+    end = int(spans.end[of_process].max(initial=last))
     if end == last or cut_off(recorded, process):
         return Outside(0, ())
-    thread = int(spans.thread[own][np.argmax(spans.end[own])])
+    thread = int(spans.thread[of_process][np.argmax(spans.end[of_process])])
     parts = paint(threads, np.array([0]), np.array([last]), np.array([end]), np.array([thread]))
     return Outside(end - last, tuple(leaves(recorded, issuers, parts)), 0, last, end)
 
 
-def _began(recorded: Recorded, process: int, number: int) -> int | None:
+def _began(recorded: ProfileArrays, process: int, number: int) -> int | None:
     """Return when the first API call of a process began, or of PyTorch its first operator."""
     starts = []
     for spans, wanted in ((recorded.calls.spans, None), (recorded.ranges.spans, recorded.codes.get("operator", -2))):
-        own = (spans.process == process) & (spans.window == number)
+        of_process = (spans.process == process) & (spans.window == number)
         if wanted is not None:
-            own &= recorded.ranges.kind == wanted
-        starts += [int(spans.start[own].min())] if own.any() else []
+            of_process &= recorded.ranges.kind == wanted
+        starts += [int(spans.start[of_process].min())] if of_process.any() else []
     return min(starts) if starts else None
 
 
-def _context(recorded: Recorded, process: int, number: int, began: int, until: int, *, begins: bool) -> list[Layer]:
+def _context(recorded: ProfileArrays, process: int, number: int, began: int, until: int, *, begins: bool) -> list[Layer]:
     """Return the first API call of a process that lasts long enough to have created the context, as a layer.
 
     One that waits does where the process begins: it has launched nothing to wait for.
     """
     calls = recorded.calls
-    own = np.flatnonzero((calls.spans.process == process) & (calls.spans.window == number))
-    if not len(own):
+    of_process = np.flatnonzero((calls.spans.process == process) & (calls.spans.window == number))
+    if not len(of_process):
         return []
-    length = np.minimum(calls.spans.end[own], until) - np.maximum(calls.spans.start[own], began)
-    works = (calls.launches | calls.copies)[own]
-    long = (length > _CONTEXT_NS) & ~works & ~(calls.waits[own] & ~(begins & (np.cumsum(works) == 0)))
-    first = own[long][:1]
+    length = np.minimum(calls.spans.end[of_process], until) - np.maximum(calls.spans.start[of_process], began)
+    works = (calls.launches | calls.copies)[of_process]
+    long = (length > _CONTEXT_NS) & ~works & ~(calls.waits[of_process] & ~(begins & (np.cumsum(works) == 0)))
+    first = of_process[long][:1]
     if not len(first):
         return []
     return [Layer("context creation", calls.spans.start[first], calls.spans.end[first], calls.spans.name[first])]

@@ -1,4 +1,4 @@
-"""Who issues calls and work: the outermost operator around the call on its thread, else the innermost range or module."""
+"""The operator, range or module that issues each API call and its GPU work: the outermost operator, else the innermost range."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask, split
-from nsightlens.diagnosis.recorded import Recorded
+from nsightlens.diagnosis.profile_arrays import ProfileArrays
 from nsightlens.diagnosis.timeline import Threads
 from nsightlens.intervals.intersection import holding
 
@@ -22,25 +22,25 @@ class Issuers:
 
     def __init__(self, threads: Threads) -> None:
         self._threads = threads
-        self._of_range = _of_ranges(threads.recorded)
+        self._of_range = _range_issuers(threads.recorded)
 
     def at(self, thread: Int, time: Int) -> Int:
         """Return the code of the name of what each thread was in at a time; -1 where nothing says it."""
-        found = np.full(len(time), -1)
+        issuer = np.full(len(time), -1)
         if not len(self._of_range):
-            return found
+            return issuer
         for number, places in split(np.arange(len(time)), thread):
             inner = self._threads.innermost(number)
-            held = np.append(inner.name, -1)[holding(time[places], inner.start, inner.end)]
-            found[places] = np.append(self._of_range, -1)[held]
-        return found
+            holder = np.append(inner.name, -1)[holding(time[places], inner.start, inner.end)]
+            issuer[places] = np.append(self._of_range, -1)[holder]
+        return issuer
 
-    def of_calls(self, call: Int) -> Int:
+    def call_issuers(self, call: Int) -> Int:
         """Return the code of the name of what issues each call, by its place; -1 where that is unknown."""
         spans = self._threads.recorded.calls.spans
-        found, known = np.full(len(call), -1), call >= 0
-        found[known] = self.at(spans.thread[call[known]], spans.start[call[known]])
-        return found
+        issuer, known = np.full(len(call), -1), call >= 0
+        issuer[known] = self.at(spans.thread[call[known]], spans.start[call[known]])
+        return issuer
 
 
 def issuer(name: str) -> str:
@@ -48,16 +48,16 @@ def issuer(name: str) -> str:
     return name.removeprefix(_BACKWARD)
 
 
-def _of_ranges(recorded: Recorded) -> Int:
+def _range_issuers(recorded: ProfileArrays) -> Int:
     """Return the code of the name of who issues what is called directly in each range."""
     ranges = recorded.ranges
     is_operator: Mask = ranges.kind == recorded.codes.get("operator", -2)
     named = np.array([not _NO_PLACE.fullmatch(text) for text in recorded.texts] + [False])
     says = (ranges.kind != recorded.codes.get("step", -2)) & named[ranges.spans.name]
-    found, in_operator = np.where(says, ranges.spans.name, -1), is_operator.copy()
+    issuer, in_operator = np.where(says, ranges.spans.name, -1), is_operator.copy()
     for depth in range(1, int(ranges.depth.max(initial=0)) + 1):
         here = np.flatnonzero((ranges.depth == depth) & (ranges.parent >= 0))
         around = ranges.parent[here]
-        found[here] = np.where(in_operator[around] | ~says[here], found[around], found[here])
+        issuer[here] = np.where(in_operator[around] | ~says[here], issuer[around], issuer[here])
         in_operator[here] |= in_operator[around]
-    return found
+    return issuer

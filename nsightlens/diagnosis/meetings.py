@@ -9,8 +9,8 @@ import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask
 from nsightlens.diagnosis.exchanges import Exchanges
-from nsightlens.diagnosis.recorded import Recorded
-from nsightlens.intervals.apart import outermost
+from nsightlens.diagnosis.profile_arrays import ProfileArrays
+from nsightlens.intervals.disjoint import outermost
 
 _MEETS = re.compile(r"^P?MPI_(Barrier|All(reduce|gatherv?|toall[vw]?)|Reduce_scatter(_block)?)$")
 """Those that no rank leaves before all have come."""
@@ -26,13 +26,13 @@ class Meetings(NamedTuple):
     names: tuple[str, ...]
 
 
-def meetings(recorded: Recorded, process: Int) -> Meetings:
+def meetings(recorded: ProfileArrays, process: Int) -> Meetings:
     """Return the calls of processes, by their tables where there are some, else by ranges."""
     spans = recorded.mpi if len(recorded.mpi.start) else recorded.ranges.spans
-    own = np.flatnonzero(recorded.named(spans, _MEETS) & np.isin(spans.process, process))
-    own = own[np.lexsort((-spans.end[own], spans.start[own]))]
-    own = own[outermost(spans.start[own], spans.end[own])]
-    return Meetings(spans.start[own], spans.end[own], tuple(recorded.text(code) for code in spans.name[own].tolist()))
+    outer = np.flatnonzero(recorded.named(spans, _MEETS) & np.isin(spans.process, process))
+    outer = outer[np.lexsort((-spans.end[outer], spans.start[outer]))]
+    outer = outer[outermost(spans.start[outer], spans.end[outer])]
+    return Meetings(spans.start[outer], spans.end[outer], tuple(recorded.text(code) for code in spans.name[outer].tolist()))
 
 
 def matched(by_rank: dict[int, tuple[Meetings, int]]) -> Exchanges | None:
@@ -40,14 +40,14 @@ def matched(by_rank: dict[int, tuple[Meetings, int]]) -> Exchanges | None:
 
     by_rank: of each rank its calls and the origin of its clock. A difference that the ends of all calls have is the clock's.
     """
-    those = [by_rank[rank] for rank in sorted(by_rank)]
-    if len(those) < 2 or len({calls.names for calls, _ in those}) > 1 or not those[0][0].names:
+    calls_by_rank = [by_rank[rank] for rank in sorted(by_rank)]
+    if len(calls_by_rank) < 2 or len({calls.names for calls, _ in calls_by_rank}) > 1 or not calls_by_rank[0][0].names:
         return None
-    start, end = (np.stack([getattr(calls, name) + origin for calls, origin in those]) for name in ("start", "end"))
+    start, end = (np.stack([getattr(calls, name) + origin for calls, origin in calls_by_rank]) for name in ("start", "end"))
     agree = _agree(start, end)
     if 2 * np.count_nonzero(agree) < len(agree):
         return None
-    ranks, calls = np.repeat(sorted(by_rank), np.count_nonzero(agree)), np.tile(np.flatnonzero(agree), len(those))
+    ranks, calls = np.repeat(sorted(by_rank), np.count_nonzero(agree)), np.tile(np.flatnonzero(agree), len(calls_by_rank))
     return Exchanges(calls, np.zeros(len(calls), np.int64), ranks, start[:, agree].ravel(), end[:, agree].ravel())
 
 
@@ -56,5 +56,5 @@ def _agree(start: Int, end: Int) -> Mask:
     apart = end - end[0]
     apart = apart - np.median(apart, axis=1, keepdims=True).astype(np.int64)
     limit = np.maximum(_ENDS_NS, _ENDS_PCT * (end - start).min(axis=0) // 100)
-    found: Mask = apart.max(axis=0) - apart.min(axis=0) <= limit
-    return found
+    agrees: Mask = apart.max(axis=0) - apart.min(axis=0) <= limit
+    return agrees

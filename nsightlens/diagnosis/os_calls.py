@@ -27,7 +27,7 @@ def sort_of(name: str) -> str:
 
 def by_sort(named: Iterable[tuple[str, int]]) -> list[tuple[str, list[tuple[str, int]]]]:
     """Return calls with their ns by what they are for, that which takes most first."""
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    names_by_sort: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for name, ns in named:
-        found[sort_of(name)].append((name, ns))
-    return sorted(found.items(), key=lambda item: (-sum(ns for _, ns in item[1]), item[0]))
+        names_by_sort[sort_of(name)].append((name, ns))
+    return sorted(names_by_sort.items(), key=lambda item: (-sum(ns for _, ns in item[1]), item[0]))

@@ -1,4 +1,4 @@
-"""Whom ranks wait for in collectives: exposed waits of matched calls, which ranks are late, and what all would win without it."""
+"""Late ranks: exposed waits in matched collectives, which ranks the others wait for, and what all would win without that."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask
+from nsightlens.diagnosis.busy_time import OtherEnd
 from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.meetings import matched
 from nsightlens.diagnosis.tree import Tree
-from nsightlens.diagnosis.working import OtherEnd
 from nsightlens.intervals.intersection import intersection
 from nsightlens.names.label import title
 
@@ -64,40 +64,40 @@ def waiting(trees: Sequence[Tree], exchanges: Exchanges | None) -> Waiting | Non
 def _waiting(by_rank: dict[int, Tree], exchanges: Exchanges, costs: dict[int, tuple[Int, Int]]) -> Waiting | None:
     """Return how ranks wait for each other; costs: by rank, when a wait costs time of its GPU."""
     known = np.isin(exchanges.rank, list(by_rank))
-    found = Exchanges(*(column[known] for column in exchanges))
-    if len(by_rank) < 2 or not len(found.call):
+    known_exchanges = Exchanges(*(column[known] for column in exchanges))
+    if len(by_rank) < 2 or not len(known_exchanges.call):
         return None
-    _, call = np.unique(found.call, return_inverse=True)
-    length = found.end - found.start
+    _, call = np.unique(known_exchanges.call, return_inverse=True)
+    length = known_exchanges.end - known_exchanges.start
     shortest = np.full(call.max() + 1, np.iinfo(np.int64).max)
     np.minimum.at(shortest, call, length)
     wait = length - shortest[call]
-    inside, step, steps = _steps(by_rank, found)
+    inside, step, steps = _steps(by_rank, known_exchanges)
     exposed = np.zeros(len(call), np.int64)
     for rank, tree in by_rank.items():
-        mine = np.flatnonzero(found.rank == rank)
-        exposed[mine] = _exposed(costs[rank], found.start[mine] - (tree.origin_ns or 0), wait[mine])
+        of_rank = np.flatnonzero(known_exchanges.rank == rank)
+        exposed[of_rank] = _exposed(costs[rank], known_exchanges.start[of_rank] - (tree.origin_ns or 0), wait[of_rank])
     exposed[~inside] = 0
-    first = _firsts(by_rank, found, call)
-    late = _late(by_rank, found.rank, step, steps, np.where(first[call], 0, exposed))
+    first = _firsts(by_rank, known_exchanges, call)
+    late = _late(by_rank, known_exchanges.rank, step, steps, np.where(first[call], 0, exposed))
     last = np.zeros(len(shortest), np.int64)
     is_last = length == shortest[call]
-    last[call[is_last]] = found.rank[is_last]
+    last[call[is_last]] = known_exchanges.rank[is_last]
     for_late = np.isin(last, late)[call]
     return Waiting(tuple(late), len(by_rank), int(exposed.sum()), int(exposed[first[call]].sum()), int(exposed[for_late].sum()),
-                   winnable(call[inside], found.rank[inside], exposed[inside], late),
-                   tuple(winnable(call[inside], found.rank[inside], exposed[inside], [rank]) for rank in late))
+                   winnable(call[inside], known_exchanges.rank[inside], exposed[inside], late),
+                   tuple(winnable(call[inside], known_exchanges.rank[inside], exposed[inside], [rank]) for rank in late))
 
 
 def with_awaited(tree: Tree, awaited: Awaited) -> Tree:
     """Return a tree whose sends and receives say for whom they wait while nothing hides it."""
-    mine = np.flatnonzero(awaited.rank == (-1 if tree.rank is None else tree.rank))
-    if not len(mine):
+    of_rank = np.flatnonzero(awaited.rank == (-1 if tree.rank is None else tree.rank))
+    if not len(of_rank):
         return tree
-    start, end = (column[mine] - (tree.origin_ns or 0) for column in (awaited.start, awaited.end))
+    start, end = (column[of_rank] - (tree.origin_ns or 0) for column in (awaited.start, awaited.end))
     shared = intersection(start, end, *tree.exposed)
     sums: dict[str, dict[OtherEnd, int]] = {}
-    for place, ns in zip(mine[shared.place].tolist(), (shared.end - shared.start).tolist(), strict=True):
+    for place, ns in zip(of_rank[shared.place].tolist(), (shared.end - shared.start).tolist(), strict=True):
         of_kernel = sums.setdefault(title(awaited.kernel[place]), {})
         of_kernel[awaited.whom[place]] = of_kernel.get(awaited.whom[place], 0) + ns
     return replace(tree, communication=[
@@ -107,23 +107,23 @@ def with_awaited(tree: Tree, awaited: Awaited) -> Tree:
 
 def _within(ns: int, sums: dict[OtherEnd, int]) -> tuple[tuple[OtherEnd, int], ...]:
     """Return the sums, the largest first, as far as they fit into so many ns: at once with another kernel, a wait is of that."""
-    found = []
+    waits = []
     for whom, waited in sorted(sums.items(), key=lambda item: (-item[1], str(item[0]))):
-        found.append((whom, min(waited, ns)))
+        waits.append((whom, min(waited, ns)))
         ns -= min(waited, ns)
-    return tuple(each for each in found if each[1])
+    return tuple(each for each in waits if each[1])
 
 
 def _steps(by_rank: dict[int, Tree], found: Exchanges) -> tuple[Mask, Int, int]:
     """Return whether each part lies in the window of its rank, in which of its steps, and how many there are."""
     inside, step, most = np.zeros(len(found.call), np.bool_), np.zeros(len(found.call), np.int64), 1
     for rank, tree in by_rank.items():
-        mine = np.flatnonzero(found.rank == rank)
-        end = found.end[mine] - (tree.origin_ns or 0)
-        inside[mine] = (tree.window.start < end) & (end <= tree.window.end)
+        of_rank = np.flatnonzero(found.rank == rank)
+        end = found.end[of_rank] - (tree.origin_ns or 0)
+        inside[of_rank] = (tree.window.start < end) & (end <= tree.window.end)
         bounds = np.array(tree.window.bounds, np.int64)
         if len(bounds) > 1:
-            step[mine] = np.clip(np.searchsorted(bounds, end, "left") - 1, 0, len(bounds) - 2)
+            step[of_rank] = np.clip(np.searchsorted(bounds, end, "left") - 1, 0, len(bounds) - 2)
             most = max(most, len(bounds) - 1)
     return inside, step, most
 
@@ -131,9 +131,9 @@ def _steps(by_rank: dict[int, Tree], found: Exchanges) -> tuple[Mask, Int, int]:
 def _exposed(costs: tuple[Int, Int], start: Int, wait: Int) -> Int:
     """Return how much of each wait was not hidden; the waits of a rank are sorted by start here."""
     shared = intersection(start, start + wait, *costs)
-    found = np.zeros(len(start), np.int64)
-    np.add.at(found, shared.place, shared.end - shared.start)
-    return found
+    exposed_ns = np.zeros(len(start), np.int64)
+    np.add.at(exposed_ns, shared.place, shared.end - shared.start)
+    return exposed_ns
 
 
 def _firsts(by_rank: dict[int, Tree], found: Exchanges, call: Int) -> Mask:
@@ -158,9 +158,9 @@ def _late(by_rank: dict[int, Tree], rank: Int, step: Int, steps: int, exposed: I
     behind = usual - waits
     late = (2 * waits < usual) & (100 * behind > LATE_PCT * windows[:, None] / steps)
     lateness = np.where(late, behind, 0).sum(axis=1)
-    found = np.flatnonzero(100 * lateness >= LATE_PCT * windows)
-    found = found[lateness[found] > 0]
-    return [int(ranks[place]) for place in found[np.argsort(-lateness[found], kind="stable")]]
+    late_ranks = np.flatnonzero(100 * lateness >= LATE_PCT * windows)
+    late_ranks = late_ranks[lateness[late_ranks] > 0]
+    return [int(ranks[place]) for place in late_ranks[np.argsort(-lateness[late_ranks], kind="stable")]]
 
 
 def winnable(call: Int, rank: Int, exposed: Int, late: Sequence[int]) -> int:
@@ -173,6 +173,6 @@ def winnable(call: Int, rank: Int, exposed: Int, late: Sequence[int]) -> int:
     calls, call = np.unique(call, return_inverse=True)
     most = np.iinfo(np.int64).max
     others = np.full(len(calls), most)
-    rest = ~np.isin(rank, late)
-    np.minimum.at(others, call[rest], exposed[rest])
+    in_time = ~np.isin(rank, late)
+    np.minimum.at(others, call[in_time], exposed[in_time])
     return int(others[others < most].sum())

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nsightlens.diagnosis.branches import BRANCHES
-from nsightlens.diagnosis.drained import Owed
+from nsightlens.diagnosis.busy_time import BusyItem, OtherEnd
 from nsightlens.diagnosis.exchanges import SlowLink
 from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.queue_drains import Owed
 from nsightlens.diagnosis.ranks import Waiting
-from nsightlens.diagnosis.sampled import together
+from nsightlens.diagnosis.sampled_functions import together
 from nsightlens.diagnosis.tree import Tree
-from nsightlens.diagnosis.working import OtherEnd, Piece
 
 COMPUTING, COMMUNICATION, COPIES, IDLE, NOT_RECORDED = BRANCHES
 START_UP, WIND_DOWN, INPUT, HOST, LATE, NONE, CPU, KERNEL = (
@@ -25,7 +25,7 @@ _FEW_WORKS, _LITTLE_GPU_NS, _LITTLE_NS = 6, 1_000_000, 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TimeShare:
     """A branch, start-up or wind-down as a cause: its ns, and its whole, None for what is no part of the window."""
 
     cause: str
@@ -47,7 +47,7 @@ class Sums:
     whole_ns: int
     branches: dict[str, int]
     leaves: dict[str, list[Leaf]]
-    pieces: dict[str, list[Piece]]
+    pieces: dict[str, list[BusyItem]]
     start_up_ns: int
     queued_ns: int
     wind_down_ns: int
@@ -59,8 +59,8 @@ class Sums:
 class Verdict:
     """What bounds a job: the lead, what stands beside it in the sentence, and the sums that they are read off."""
 
-    lead: Part
-    beside: tuple[Part, ...]
+    lead: TimeShare
+    beside: tuple[TimeShare, ...]
     sums: Sums
     waiting: Waiting | None
     slow_link: SlowLink | None = None
@@ -91,28 +91,28 @@ def _leaves(every: Iterable[Leaf]) -> list[Leaf]:
     alike: dict[str, list[Leaf]] = defaultdict(list)
     for leaf in every:
         alike[leaf.cause].append(leaf)
-    found = []
+    leaves = []
     for cause, those in alike.items():
         if len(those) == 1:
-            found += those
+            leaves += those
             continue
         names = sums_of(each for leaf in those for each in leaf.names)
-        found.append(Leaf(cause, sum(leaf.ns for leaf in those), names, sum(leaf.gaps for leaf in those),
-                          issued=tuple(each for leaf in those for each in leaf.issued),
-                          sampled=together(leaf.sampled for leaf in those)))
-    return sorted(found, key=lambda leaf: (-leaf.ns, leaf.cause))
+        leaves.append(Leaf(cause, sum(leaf.ns for leaf in those), names, sum(leaf.gaps for leaf in those),
+                           issued=tuple(each for leaf in those for each in leaf.issued),
+                           sampled=together(leaf.sampled for leaf in those)))
+    return sorted(leaves, key=lambda leaf: (-leaf.ns, leaf.cause))
 
 
-def _pieces(every: Iterable[Piece]) -> list[Piece]:
+def _pieces(every: Iterable[BusyItem]) -> list[BusyItem]:
     """Return the sums of kernels or copies by name, the largest first."""
-    alike: dict[tuple[str, str], list[Piece]] = defaultdict(list)
+    alike: dict[tuple[str, str], list[BusyItem]] = defaultdict(list)
     for piece in every:
         alike[piece.key, piece.memory].append(piece)
-    found = [Piece(those[0].name, key, sum(p.ns for p in those), sum(p.count for p in those), those[0].family, those[0].plain,
-                   max(p.blocks for p in those), memory, tuple(each for p in those for each in p.issued),
-                   sums_of(each for p in those for each in p.awaited))
-             for (key, memory), those in alike.items()]
-    return sorted(found, key=lambda piece: (-piece.ns, piece.key))
+    merged = [BusyItem(those[0].name, key, sum(p.ns for p in those), sum(p.count for p in those), those[0].family, those[0].plain,
+                       max(p.blocks for p in those), memory, tuple(each for p in those for each in p.issued),
+                       sums_of(each for p in those for each in p.awaited))
+              for (key, memory), those in alike.items()]
+    return sorted(merged, key=lambda piece: (-piece.ns, piece.key))
 
 
 def sums_of(named: Iterable[tuple[_Named, int]]) -> tuple[tuple[_Named, int], ...]:
@@ -132,16 +132,16 @@ def is_too_little(found: Sums) -> bool:
 
 def judge(found: Sums, waiting: Waiting | None) -> Verdict:
     """Return the verdict on trees that hold something to judge."""
-    parts = {name: Part(_cause(name, found, waiting), ns, found.whole_ns, name) for name, ns in found.branches.items()}
+    parts = {name: TimeShare(_cause(name, found, waiting), ns, found.whole_ns, name) for name, ns in found.branches.items()}
     missing = parts.pop(NOT_RECORDED)
     by_size = sorted(parts.values(), key=lambda part: -part.ns)
     stepped = all(tree.window.steps for tree in found.trees)
-    outside = [] if stepped else [Part(cause, ns, None, cause) for cause, ns in (
+    outside = [] if stepped else [TimeShare(cause, ns, None, cause) for cause, ns in (
         (START_UP, found.start_up_ns), (WIND_DOWN, found.wind_down_ns), (NOT_RECORDED, found.queued_ns))]
     first, second = by_size[:2]
     if _leads(missing, first, second):
         recorded = found.whole_ns - missing.ns
-        of_recorded = tuple(Part(part.cause, part.ns, recorded, part.branch) for part in by_size[:2] if part.ns)
+        of_recorded = tuple(TimeShare(part.cause, part.ns, recorded, part.branch) for part in by_size[:2] if part.ns)
         return Verdict(missing, of_recorded, found, waiting)
     largest = max([first, *outside], key=lambda part: part.ns)
     beside = [part for part in outside if part.ns and part is not largest and 2 * part.ns > largest.ns
@@ -153,7 +153,7 @@ def judge(found: Sums, waiting: Waiting | None) -> Verdict:
     return Verdict(first, tuple(beside), found, waiting)
 
 
-def _leads(missing: Part, first: Part, second: Part) -> bool:
+def _leads(missing: TimeShare, first: TimeShare, second: TimeShare) -> bool:
     """Return whether so much was not recorded that it could change which branch is the largest."""
     return 100 * missing.ns >= _NOT_RECORDED_PCT * (missing.of_ns or 0) and first.ns < second.ns + missing.ns
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Mask, distinct_pairs, split
-from nsightlens.diagnosis.recorded import Recorded, Spans, Work
-from nsightlens.intervals.apart import outermost
+from nsightlens.diagnosis.profile_arrays import GpuWork, ProfileArrays, Spans
 from nsightlens.intervals.coverage import coverage, union
+from nsightlens.intervals.disjoint import outermost
 from nsightlens.intervals.intersection import intersection
 
 _FEWEST = 3
@@ -24,7 +24,7 @@ _MARKS = ("annotation", "nvtx_push_pop", "nvtx_start_end")
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class ConsecutiveSteps:
     """Consecutive steps on the host, and what a step is called. start, end: of each on the host."""
 
     start: Int
@@ -54,10 +54,10 @@ class Window:
         return self.end - self.start
 
 
-def window(recorded: Recorded, work: Work) -> Window:
+def window(recorded: ProfileArrays, work: GpuWork) -> Window:
     """Return the window of GPU work of one device: the steady steps of its process, else first to last work."""
     whole = Window(int(work.start.min()), int(work.end.max()))
-    of = [_of_process(recorded, work, process, number) for process, number in distinct_pairs(work.process, work.window)]
+    of = [_process_window(recorded, work, process, number) for process, number in distinct_pairs(work.process, work.window)]
     if len(of) == 1:
         return of[0] or whole
     if any(one is None for one in of):
@@ -66,24 +66,24 @@ def window(recorded: Recorded, work: Work) -> Window:
     return Window(start, end) if start < end else whole
 
 
-def _of_process(recorded: Recorded, work: Work, process: int, number: int) -> Window | None:
-    found = steps(recorded, work, process, number)
-    if found is None:
+def _process_window(recorded: ProfileArrays, work: GpuWork, process: int, number: int) -> Window | None:
+    host_steps = steps(recorded, work, process, number)
+    if host_steps is None:
         return None
-    own = work.only((work.process == process) & (work.window == number))
-    linked = own.call >= 0
+    work_of_process = work.only((work.process == process) & (work.window == number))
+    linked = work_of_process.call >= 0
     if not linked.any():
-        return _by_host(found, own)
-    at = recorded.calls.spans.start[own.call[linked]]
-    step = np.searchsorted(found.start, at, "right") - 1
-    inside = (step >= 0) & (at < found.end[step])
-    ends = np.full(len(found.start), -1, np.int64)
-    np.maximum.at(ends, step[inside], own.end[linked][inside])
+        return _by_host(host_steps, work_of_process)
+    launched = recorded.calls.spans.start[work_of_process.call[linked]]
+    step = np.searchsorted(host_steps.start, launched, "right") - 1
+    inside = (step >= 0) & (launched < host_steps.end[step])
+    ends = np.full(len(host_steps.start), -1, np.int64)
+    np.maximum.at(ends, step[inside], work_of_process.end[linked][inside])
     there = np.flatnonzero(ends >= 0)
-    return _steady(found.start[there], np.maximum.accumulate(ends[there]), found)
+    return _steady(host_steps.start[there], np.maximum.accumulate(ends[there]), host_steps)
 
 
-def _steady(starts: Int, ends: Int, found: Steps) -> Window | None:
+def _steady(starts: Int, ends: Int, found: ConsecutiveSteps) -> Window | None:
     """Return the steady steps, from the end of the one before them to the end of the last."""
     number = len(ends)
     first = leading(np.diff(ends)) + 1 if number >= _FEWEST else 0
@@ -97,7 +97,7 @@ def _steady(starts: Int, ends: Int, found: Steps) -> Window | None:
                   (begin, *ends[first:].tolist()))
 
 
-def _by_host(found: Steps, work: Work) -> Window | None:
+def _by_host(found: ConsecutiveSteps, work: GpuWork) -> Window | None:
     """Return the steady steps by the bounds of the host, where no work has its launch."""
     starts, ends = found.start, found.end
     if len(starts) >= _FEWEST:
@@ -115,32 +115,32 @@ def _by_host(found: Steps, work: Work) -> Window | None:
 def leading(lengths: Int) -> int:
     """Return how many of the first lengths differ from the rest, which is steady."""
     for first in range(len(lengths) - 1):
-        rest = lengths[first + 1:]
-        middle = float(np.median(rest))
-        spread = float(np.median(np.abs(rest - middle)))
+        later = lengths[first + 1:]
+        middle = float(np.median(later))
+        spread = float(np.median(np.abs(later - middle)))
         if 100 * spread >= _STEADY_PCT * middle or 100 * abs(lengths[first] - middle) <= _FAR_PCT * middle:
             return first
     return max(len(lengths) - 1, 0)
 
 
-def steps(recorded: Recorded, work: Work, process: int, number: int) -> Steps | None:
+def steps(recorded: ProfileArrays, work: GpuWork, process: int, number: int) -> ConsecutiveSteps | None:
     """Return the steps of a process: marked by the profiler, of a server, by ranges, or by calls of the data loader."""
     ranges = recorded.ranges
-    own = (ranges.spans.process == process) & (ranges.spans.window == number)
-    profiler = own & (ranges.kind == recorded.codes.get("step", -2))
+    of_process = (ranges.spans.process == process) & (ranges.spans.window == number)
+    profiler = of_process & (ranges.kind == recorded.codes.get("step", -2))
     if profiler.any():
         return _disjoint(ranges.spans.where(profiler), "step")
-    if (own & ranges.serving).any():
-        return _disjoint(ranges.spans.where(own & ranges.serving), "step")
-    return _by_ranges(recorded, work, own) or _by_loader(recorded, work, own)
+    if (of_process & ranges.serving).any():
+        return _disjoint(ranges.spans.where(of_process & ranges.serving), "step")
+    return _by_ranges(recorded, work, of_process) or _by_loader(recorded, work, of_process)
 
 
-def _disjoint(spans: Spans, called: str) -> Steps:
+def _disjoint(spans: Spans, called: str) -> ConsecutiveSteps:
     kept = outermost(spans.start, spans.end)
-    return Steps(spans.start[kept], spans.end[kept], called)
+    return ConsecutiveSteps(spans.start[kept], spans.end[kept], called)
 
 
-def _by_ranges(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
+def _by_ranges(recorded: ProfileArrays, work: GpuWork, own: Mask) -> ConsecutiveSteps | None:
     """Return the ranges of one thread, named alike but for numbers, that mark steps and hold half of the GPU's time."""
     ranges = recorded.ranges
     marks = own & np.isin(ranges.kind, [recorded.codes.get(kind, -2) for kind in _MARKS])
@@ -151,7 +151,7 @@ def _by_ranges(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
             alike.setdefault(_NUMBER.sub("#", text), []).append(code)
     busy = union(work.start, work.end)
     span = int(work.end.max() - work.start.min())
-    best: tuple[int, Steps] | None = None
+    best: tuple[int, ConsecutiveSteps] | None = None
     for form in sorted(alike):
         named = np.flatnonzero(marks & np.isin(ranges.spans.name, alike[form]))
         for _, places in split(named, ranges.spans.thread[named]):
@@ -159,11 +159,11 @@ def _by_ranges(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
             if len(places) < _FEWEST or np.any(spans.start[1:] < spans.end[:-1]):
                 continue
             covered = _shared(spans, work.start.min(), work.end.max())
-            held = intersection(spans.start, spans.end, busy.start, busy.end)
-            gpu = int((held.end - held.start).sum())
+            busy_in_step = intersection(spans.start, spans.end, busy.start, busy.end)
+            gpu = int((busy_in_step.end - busy_in_step.start).sum())
             if 2 * covered >= span and (best is None or gpu > best[0]):
-                found = _STEP.search(form)
-                best = gpu, Steps(spans.start, spans.end, _called(found[1] if found else "step"))
+                numbered = _STEP.search(form)
+                best = gpu, ConsecutiveSteps(spans.start, spans.end, _called(numbered[1] if numbered else "step"))
     return best[1] if best else None
 
 
@@ -175,7 +175,7 @@ def _shared(spans: Spans, start: int, end: int) -> int:
     return coverage(np.maximum(spans.start, start), np.minimum(spans.end, end))
 
 
-def _by_loader(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
+def _by_loader(recorded: ProfileArrays, work: GpuWork, own: Mask) -> ConsecutiveSteps | None:
     """Return the times from one call of the data loader to the next, the last to the last GPU work."""
     loading = own & recorded.named(recorded.ranges.spans, _LOADER)
     places = np.flatnonzero(loading)
@@ -186,4 +186,4 @@ def _by_loader(recorded: Recorded, work: Work, own: Mask) -> Steps | None:
     if len(start) < _FEWEST:
         return None
     last = max(int(work.end.max()), int(start[-1]) + 1)
-    return Steps(start, np.append(start[1:], last), "iteration")
+    return ConsecutiveSteps(start, np.append(start[1:], last), "iteration")

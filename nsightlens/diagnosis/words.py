@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.capture_words import not_judged, short
 from nsightlens.diagnosis.computing_words import issued_by, kernels
 from nsightlens.diagnosis.conditions import BLOCKING
@@ -11,7 +12,7 @@ from nsightlens.diagnosis.counter_words import measured
 from nsightlens.diagnosis.findings import Finding, is_of_process, spread_of
 from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
-from nsightlens.diagnosis.judged import Judged
+from nsightlens.diagnosis.judgement import RunJudgement
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import (
     COMMUNICATION,
@@ -24,11 +25,10 @@ from nsightlens.diagnosis.verdict import (
     NOT_RECORDED,
     START_UP,
     WIND_DOWN,
-    Part,
     Sums,
+    TimeShare,
     Verdict,
 )
-from nsightlens.diagnosis.working import Piece
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, rate, share, spans
 from nsightlens.views.node_names import NODE_NAMES
@@ -175,8 +175,8 @@ def sentence(verdict: Verdict) -> str:
         beside[0] = f"of the rest, {beside[0]}"
     if beside and lead.cause in (START_UP, WIND_DOWN):
         beside[0] = f"of the window's {duration(sums.whole_ns / len(sums.trees))}, {beside[0]}"
-    said = [_part(verdict, lead, first=True), *beside, *_dropped(sums)]
-    return f"{_whole(verdict)}{'; '.join(said)}.{_what_is_missing(verdict)}" if sums.trees else ""
+    clauses = [_part(verdict, lead, first=True), *beside, *_dropped(sums)]
+    return f"{_whole(verdict)}{'; '.join(clauses)}.{_what_is_missing(verdict)}" if sums.trees else ""
 
 
 def _dropped(sums: Sums) -> list[str]:
@@ -214,7 +214,7 @@ def _each(sums: Sums) -> str:
     return f" on {count} ranks" if len(ranks) == count else f" on {len({tree.device_id for tree in sums.trees})} GPUs"
 
 
-def _amount(verdict: Verdict, part: Part) -> str:
+def _amount(verdict: Verdict, part: TimeShare) -> str:
     """Return a share and the time, of all steps and ranks: '56.2 % (492.9 ms in 5 steps)'."""
     pct = part.share_pct
     steps = sum(tree.window.steps for tree in verdict.sums.trees)
@@ -227,13 +227,13 @@ def _over(sums: Sums) -> str:
     return " over all" if len(sums.trees) > 1 else ""
 
 
-def _uneven(sums: Sums, part: Part) -> str:
+def _uneven(sums: Sums, part: TimeShare) -> str:
     """Return the least and the largest share of a branch, where GPUs or ranks differ so much that the mean is that of none."""
     least, most = spread_of(sums, part.branch) if part.branch in sums.branches else (0.0, 0.0)
     return f"; {least:.1f} to {share(most)} each" if most - least > _APART_POINTS else ""
 
 
-def _part(verdict: Verdict, part: Part, first: bool) -> str:
+def _part(verdict: Verdict, part: TimeShare, first: bool) -> str:
     sums = verdict.sums
     how = _amount(verdict, part) if first or part.of_ns is None else share(part.share_pct)
     if part.cause in (START_UP, WIND_DOWN):
@@ -258,14 +258,14 @@ def _part(verdict: Verdict, part: Part, first: bool) -> str:
     return _host(verdict, part, how, first)
 
 
-def _input(verdict: Verdict, part: Part, first: bool) -> str:
-    of_loader = Part(INPUT, verdict.sums.loader_ns, part.of_ns, IDLE)
+def _input(verdict: Verdict, part: TimeShare, first: bool) -> str:
+    of_loader = TimeShare(INPUT, verdict.sums.loader_ns, part.of_ns, IDLE)
     amount = _amount(verdict, of_loader) if first else share(of_loader.share_pct)
     who = "the GPUs wait" if len(verdict.sums.trees) > 1 else "the GPU waits"
     return f"{who if first else 'waiting'} for the data loader {amount}"
 
 
-def _host(verdict: Verdict, part: Part, how: str, first: bool) -> str:
+def _host(verdict: Verdict, part: TimeShare, how: str, first: bool) -> str:
     leaves = verdict.sums.leaves[IDLE]
     leaf = leaves[0] if leaves else None
     who = "the GPUs idle" if len(verdict.sums.trees) > 1 else "the GPU idles"
@@ -287,7 +287,7 @@ def _few(leaf: Leaf) -> str:
     return f", {duration(leaf.few_ns)} in {'one gap' if leaf.few == 1 else f'{leaf.few} gaps'}"
 
 
-def _copies(pieces: list[Piece], first: bool) -> str:
+def _copies(pieces: list[BusyItem], first: bool) -> str:
     if not pieces:
         return ""
     top = pieces[0]
@@ -299,7 +299,7 @@ def _copies(pieces: list[Piece], first: bool) -> str:
     return f" ({_DIRECTIONS.get(top.key, top.key)}{also}{memory}{issued_by(top.issued, top.ns)})"
 
 
-def _collective(pieces: list[Piece]) -> str:
+def _collective(pieces: list[BusyItem]) -> str:
     """Return what communication is: for whom its largest kernel waits, where that is most of it, else the kernel."""
     if not pieces:
         return ""
@@ -312,19 +312,19 @@ def _late(verdict: Verdict, first: bool) -> str:
     if waiting is None:
         return ""
     whole = verdict.sums.whole_ns
-    those = f"late rank{'s' * (len(waiting.late) > 1)} {_ranks(waiting.late)}{' in MPI' * waiting.in_mpi}"
+    late_ranks = f"late rank{'s' * (len(waiting.late) > 1)} {_ranks(waiting.late)}{' in MPI' * waiting.in_mpi}"
     amount = share(100 * waiting.for_late_ns / whole)
     won = f"on time {'they' if len(waiting.late) > 1 else 'it'} would save {duration(waiting.winnable_ns)}"
     if not first:
-        return f"waiting for {those} {amount}"
-    return f"waiting for {those} takes {amount} ({duration(waiting.for_late_ns)}{_over(verdict.sums)}); {won}"
+        return f"waiting for {late_ranks} {amount}"
+    return f"waiting for {late_ranks} takes {amount} ({duration(waiting.for_late_ns)}{_over(verdict.sums)}); {won}"
 
 
 def _ranks(ranks: Iterable[int]) -> str:
-    those = sorted(ranks)
-    if len(those) > 4:
-        return spans(map(str, those))
-    *before, last = map(str, those)
+    ordered = sorted(ranks)
+    if len(ordered) > 4:
+        return spans(map(str, ordered))
+    *before, last = map(str, ordered)
     return f"{', '.join(before)} and {last}" if before else last
 
 
@@ -342,14 +342,14 @@ def _what_is_missing(verdict: Verdict) -> str:
 
 def tree_of(trees: Iterable[Tree]) -> str:
     """Return what a tree is of."""
-    found = list(trees)
-    steps = sum(tree.window.steps for tree in found)
+    grown = list(trees)
+    steps = sum(tree.window.steps for tree in grown)
     if steps:
-        return f"{steps} steady {found[0].window.called}{'s' * (steps > 1)}"
+        return f"{steps} steady {grown[0].window.called}{'s' * (steps > 1)}"
     return "first to last GPU work"
 
 
-def first(found: Judged) -> str:
+def first(found: RunJudgement) -> str:
     """Return the verdict on a run."""
     if found.counters:
         return measured(found.counters)
@@ -358,7 +358,7 @@ def first(found: Judged) -> str:
     return not_judged(found)
 
 
-def _blocking(found: Judged) -> str:
+def _blocking(found: RunJudgement) -> str:
     """Return that launches wait for their kernels, where the host's time leads or stands beside what does."""
     verdict = found.verdict
     causes = {part.cause for part in (verdict.lead, *verdict.beside)} if verdict else set()

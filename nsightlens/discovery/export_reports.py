@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from nsightlens.discovery.export import PACKED_SQLITE, REPORTS, convert
-from nsightlens.discovery.files import Found, find
+from nsightlens.discovery.files import CaptureFile, find
 from nsightlens.discovery.profiles import exports_beside
 from nsightlens.errors import NsightlensError, ReadError
 
@@ -20,7 +20,7 @@ Done = Path | ReadError
 """The export of one report, or why there is none."""
 
 
-def unexported(roots: Iterable[str | Path]) -> list[Found]:
+def unexported(roots: Iterable[str | Path]) -> list[CaptureFile]:
     """Return the binary reports below `roots` that have no export, or none that can be read, beside them."""
     captures = [f for f in find(roots) if f.tool]
     exported = {report.path for report, _ in exports_beside(captures)}
@@ -28,7 +28,7 @@ def unexported(roots: Iterable[str | Path]) -> list[Found]:
 
 
 def export_reports(
-    reports: list[Found], nsys: str | None, jobs: int, on_done: Callable[[int, Done], None] | None = None,
+    reports: list[CaptureFile], nsys: str | None, jobs: int, on_done: Callable[[int, Done], None] | None = None,
 ) -> list[Done]:
     """Export reports, each into <stem>.sqlite beside it, and return what became of them, in the order in which they ended.
 

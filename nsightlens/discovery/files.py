@@ -13,9 +13,8 @@ from urllib.parse import quote
 
 from isal import isal_zlib
 
-from nsightlens.discovery import lost, remote, unsupported
+from nsightlens.discovery import orphan_sidecars, remote, unsupported
 from nsightlens.discovery.export import VendorReport, packed, recognise
-from nsightlens.discovery.looks import Fingerprint, Looks, Stamp, probe_without_secrets, stamp_of
 from nsightlens.discovery.ranks import (
     MAX_NAME,
     SIDECAR_SUFFIX,
@@ -27,6 +26,7 @@ from nsightlens.discovery.ranks import (
     sidecar_path,
 )
 from nsightlens.discovery.remote import RemotePath
+from nsightlens.discovery.sniff_cache import Fingerprint, SniffCache, Stamp, probe_without_secrets, stamp_of
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers.formats import READERS
 from nsightlens.readers.ncu import recognise_foreign_csv
@@ -45,7 +45,7 @@ _SIDECAR = "sidecar"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CaptureFile:
     """One file (or nsys parquet directory) of a run.
 
     tool: the reader that takes it, None where none does; `refused` then says why, unless the file is simply none of ours.
@@ -171,8 +171,8 @@ def _tail(folder: Path, depth: int) -> str:
 def find(
     roots: Iterable[str | Path], *, run: str | None = None, rank_pattern: str | None = None,
     taken: dict[str, str] | None = None, held: Mapping[str, set[str]] | None = None,
-    looks: Looks | None = None, progress: Callable[[Path], None] | None = None,
-) -> list[Found]:
+    looks: SniffCache | None = None, progress: Callable[[Path], None] | None = None,
+) -> list[CaptureFile]:
     """Return every file below `roots`, classified.
 
     taken: the runs in the store (name -> folder). held: the runs that hold the capture at a path in the store.
@@ -196,7 +196,7 @@ def find(
     if run is not None and not 0 < len(quote(run, safe="")) <= MAX_NAME:
         raise UsageError("--run needs a name of at most 240 characters", subject="run", value=run)
     names = run_names(listed, run, taken)
-    found: list[Found] = []
+    found: list[CaptureFile] = []
     seen: set[Path] = set()
     for root in listed:
         here = []
@@ -210,9 +210,9 @@ def find(
     return _refuse_lost(found)
 
 
-def _refuse_lost(files: list[Found]) -> list[Found]:
+def _refuse_lost(files: list[CaptureFile]) -> list[CaptureFile]:
     """Refuse the sidecars whose capture is not there."""
-    there = lost.stems(f.path for f in files if f.tool or f.refused)
+    there = orphan_sidecars.stems(f.path for f in files if f.tool or f.refused)
     return [_refuse_if_lost(f) if f.kind == _SIDECAR and _stem(f.path) not in there else f for f in files]
 
 
@@ -220,12 +220,12 @@ def _stem(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(SIDECAR_SUFFIX))
 
 
-def _refuse_if_lost(file: Found) -> Found:
-    rank, refused = lost.why_lost(file.path) or (None, None)
+def _refuse_if_lost(file: CaptureFile) -> CaptureFile:
+    rank, refused = orphan_sidecars.why_lost(file.path) or (None, None)
     return replace(file, refused=refused, rank_hint=file.rank_hint if rank is None else (rank, "sidecar")) if refused else file
 
 
-def _as_held(files: list[Found], root: Path, taken: Mapping[str, str], held: Mapping[str, set[str]]) -> list[Found]:
+def _as_held(files: list[CaptureFile], root: Path, taken: Mapping[str, str], held: Mapping[str, set[str]]) -> list[CaptureFile]:
     """Give the files without a sidecar the run that holds them in the store, where the folder has several names there."""
     bare = [f for f in files if not (f.sidecar and f.sidecar.run)]
     folder = (root if root.is_dir() else root.parent).resolve()
@@ -240,7 +240,7 @@ def _as_held(files: list[Found], root: Path, taken: Mapping[str, str], held: Map
     return [f if f.sidecar and f.sidecar.run else replace(f, run=run) for f in files]
 
 
-def _share_run(files: list[Found]) -> list[Found]:
+def _share_run(files: list[CaptureFile]) -> list[CaptureFile]:
     """Give the files without a sidecar the run that all sidecars of the folder name, if they name one."""
     named = {f.sidecar.run for f in files if f.sidecar and f.sidecar.run}
     if len(named) != 1:
@@ -251,28 +251,28 @@ def _share_run(files: list[Found]) -> list[Found]:
 
 def look_at(
     path: Path, root: Path, run: str, pattern: re.Pattern[str] | None = None, run_is_given: bool = False,
-    looks: Looks | None = None,
-) -> Found:
+    looks: SniffCache | None = None,
+) -> CaptureFile:
     """Return what one file is. Never raises for a bad file: what is wrong stands in `refused`."""
     try:
         status = path.stat()
         seen = looks.of(path, status) if looks else None
         if not stat.S_ISREG(status.st_mode) and not path.is_dir():
-            return Found(path, root, run, 0, status.st_mtime_ns, "not a regular file (pipe, socket or device)")
+            return CaptureFile(path, root, run, 0, status.st_mtime_ns, "not a regular file (pipe, socket or device)")
         stamps = _stamps(path, status)
         size = sum(p.stat().st_size for p in path.iterdir()) if path.is_dir() else status.st_size
         head = b"" if seen or path.is_dir() else _head(path)
     except OSError as exc:
         closed = ReadError(path, f"it cannot be opened ({exc.strerror})", "Check the permissions and the disk", "unreadable")
-        return Found(path, root, run, 0, 0, "unreadable", refused=closed)
+        return CaptureFile(path, root, run, 0, 0, "unreadable", refused=closed)
     hint = rank_from_name(path, root, pattern)
     known = (seen.probe.kind, seen.tool, seen.probe, None, None) if seen else None
     kind, tool, probe, report, refused = known or _classify(path, head, size)
     sidecar, problem = _sidecar(path, probe)
     if sidecar and sidecar.run and not run_is_given:
         run = sidecar.run
-    return Found(path, root, run, size, status.st_mtime_ns, kind, tool, probe, report, refused, sidecar, problem, hint,
-                 seen.fingerprint if seen else None, stamps)
+    return CaptureFile(path, root, run, size, status.st_mtime_ns, kind, tool, probe, report, refused, sidecar, problem, hint,
+                       seen.fingerprint if seen else None, stamps)
 
 
 def _stamps(path: Path, status: os.stat_result) -> tuple[Stamp, ...]:
@@ -282,7 +282,7 @@ def _stamps(path: Path, status: os.stat_result) -> tuple[Stamp, ...]:
     return tuple(map(stamp_of, [p.stat() for p in sorted(path.iterdir())] if stat.S_ISDIR(status.st_mode) else [status]))
 
 
-def has_changed(file: Found) -> bool:
+def has_changed(file: CaptureFile) -> bool:
     """Return whether a file has changed since it was looked at: grown, cut, rewritten, replaced by another, or gone."""
     try:
         return _stamps(file.path, remote.stat_now(file.path)) != file.stamps
@@ -290,7 +290,7 @@ def has_changed(file: Found) -> bool:
         return True
 
 
-def still_written(file: Found) -> ReadError:
+def still_written(file: CaptureFile) -> ReadError:
     """Return the refusal of a file that has changed since it was looked at: its rows could be of two states of it."""
     return ReadError(file.path, "it is still being written: it changed, or was replaced, while it was read",
                      "Ingest it again once it is complete", "changed_while_read")

@@ -13,9 +13,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from nsightlens.discovery.export import PACKED_SQLITE
-from nsightlens.discovery.files import Found
-from nsightlens.discovery.looks import Fingerprint
+from nsightlens.discovery.files import CaptureFile
 from nsightlens.discovery.ranks import natural_key
+from nsightlens.discovery.sniff_cache import Fingerprint
 from nsightlens.readers.nsys.identity import PRINTED, is_first_kernel
 
 _WHOLE = 0.99
@@ -32,16 +32,16 @@ class Group:
 
     run: str
     tool: str
-    windows: tuple[tuple[Found, ...], ...]
+    windows: tuple[tuple[CaptureFile, ...], ...]
     notes: tuple[tuple[str, str], ...] = ()
 
     @property
-    def files(self) -> list[Found]:
+    def files(self) -> list[CaptureFile]:
         """Return all files of the profile."""
         return [file for window in self.windows for file in window]
 
     @property
-    def first(self) -> Found:
+    def first(self) -> CaptureFile:
         """Return the file that the profile is named after."""
         return self.windows[0][0]
 
@@ -56,7 +56,7 @@ class Grouping:
 
 
 def group(
-    found: Sequence[Found], fingerprints: Mapping[Path, Fingerprint], agree: Callable[[Sequence[Path]], bool],
+    found: Sequence[CaptureFile], fingerprints: Mapping[Path, Fingerprint], agree: Callable[[Sequence[Path]], bool],
 ) -> Grouping:
     """Return the profiles that the files make up. `agree`: whether ncu CSVs hold no contradicting values."""
     result = Grouping(sizes={path: print_.plain[0] for path, print_ in fingerprints.items()})
@@ -76,9 +76,9 @@ def profile_id(group: Group, fingerprints: Mapping[Path, Fingerprint]) -> str:
     return f"{group.tool}-{digest.hexdigest()}"
 
 
-def _without_doubles(files: list[Found], fingerprints: Mapping[Path, Fingerprint], result: Grouping) -> list[Found]:
+def _without_doubles(files: list[CaptureFile], fingerprints: Mapping[Path, Fingerprint], result: Grouping) -> list[CaptureFile]:
     """Set aside files whose (decompressed) content another file has."""
-    kept: dict[object, Found] = {}
+    kept: dict[object, CaptureFile] = {}
     for file in files:
         print_ = fingerprints[file.path]
         for key in (print_.text, (file.tool, print_.plain)):
@@ -89,16 +89,16 @@ def _without_doubles(files: list[Found], fingerprints: Mapping[Path, Fingerprint
     return [f for f in files if (f.run, f.path) not in result.duplicates]
 
 
-def _without_exported_reports(files: list[Found], result: Grouping) -> list[Found]:
+def _without_exported_reports(files: list[CaptureFile], result: Grouping) -> list[CaptureFile]:
     """Set aside a binary report that lies beside its own export."""
     for report, export in exports_beside(files):
         result.duplicates[report.run, report.path] = (export.path, "its export lies beside it")
     return [f for f in files if (f.run, f.path) not in result.duplicates]
 
 
-def exports_beside(files: Sequence[Found]) -> Iterator[tuple[Found, Found]]:
+def exports_beside(files: Sequence[CaptureFile]) -> Iterator[tuple[CaptureFile, CaptureFile]]:
     """Yield the binary reports that lie beside their own export, a file of their name with another ending, with that export."""
-    exports: dict[tuple[Path, str | None], list[Found]] = defaultdict(list)
+    exports: dict[tuple[Path, str | None], list[CaptureFile]] = defaultdict(list)
     for file in sorted(files, key=lambda f: f.path.name):
         if not _is_report(file):
             exports[file.path.parent, file.tool].append(file)
@@ -112,11 +112,11 @@ def exports_beside(files: Sequence[Found]) -> Iterator[tuple[Found, Found]]:
                 break
 
 
-def _is_report(file: Found) -> bool:
+def _is_report(file: CaptureFile) -> bool:
     return file.report not in (None, PACKED_SQLITE)
 
 
-def _is_named_after(export: Found, report: Found) -> bool:
+def _is_named_after(export: CaptureFile, report: CaptureFile) -> bool:
     """Return whether an export lies beside a report and has its name with another ending."""
     stem = report.path.name.rsplit(".", 1)[0]
     named = export.path.name == stem or export.path.name.startswith((f"{stem}.", f"{stem}_pqtdir"))
@@ -126,13 +126,13 @@ def _is_named_after(export: Found, report: Found) -> bool:
 Agree = Callable[[Sequence[Path]], bool]
 
 
-def _nsys(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+def _nsys(files: list[CaptureFile], result: Grouping, agree: Agree) -> Iterable[Group]:
     """One profile per report; of several exports of one report (same session, same content) the SQLite file is read.
 
     A table printed of a report is none beside it: it begins with the same kernel, or is called after the report and the table.
     """
-    kept: dict[str, Found] = {}
-    exports: dict[tuple[Path, str], Found] = {}
+    kept: dict[str, CaptureFile] = {}
+    exports: dict[tuple[Path, str], CaptureFile] = {}
     for file in sorted(files, key=lambda f: (_PREFERRED.index(f.kind) if f.kind in _PREFERRED else len(_PREFERRED))):
         names = file.probe.identity if file.probe else frozenset()
         printed = _REPORT_OF.get(file.kind)
@@ -153,11 +153,11 @@ def _nsys(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]
 class _Pages:
     """Pages of one ncu report, and what is to be said of it."""
 
-    files: list[Found]
+    files: list[CaptureFile]
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+def _ncu(files: list[CaptureFile], result: Grouping, agree: Agree) -> Iterable[Group]:
     """Files of one rank and execution that share launches and do not contradict each other are pages of one report.
 
     So are CSV pages of the same process that are named after the report that they lie beside, whatever they print.
@@ -185,13 +185,13 @@ def _ncu(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
         yield Group(report.files[0].run, "ncu", (tuple(report.files),), tuple(report.notes))
 
 
-def _is_printed_from(page: Found, report: Found) -> bool:
+def _is_printed_from(page: CaptureFile, report: CaptureFile) -> bool:
     """Return whether CSV pages are named after a report of the same process."""
     one, other = ({p.pid for p in f.probe.processes} if f.probe else set() for f in (page, report))
     return report.kind == _NCU_REPORT != page.kind and _is_named_after(page, report) and bool(one & other)
 
 
-def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
+def _doubts(page: CaptureFile, pages: Sequence[CaptureFile]) -> Iterable[str]:
     """Yield what speaks against a file being another page of the report that `pages` are of."""
     if pages[0].kind == _NCU_REPORT:
         return  # the reader says what pages print beyond the report
@@ -210,13 +210,13 @@ def _doubts(page: Found, pages: Sequence[Found]) -> Iterable[str]:
            "each a sidecar, or ingest each from its own folder")
 
 
-def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+def _kineto(files: list[CaptureFile], result: Grouping, agree: Agree) -> Iterable[Group]:
     """Files of one process and rank are its windows, in order of time: of one host and pid; without a host, of one pid.
 
     Those that turn out to overlap are read as profiles of their own.
     """
     _set_twins_aside(files, result)
-    by_process: dict[object, list[Found]] = {}
+    by_process: dict[object, list[CaptureFile]] = {}
     for file in (f for f in files if (f.run, f.path) not in result.duplicates):
         by_process.setdefault(_process_of(file), []).append(file)
     for members in by_process.values():
@@ -226,7 +226,7 @@ def _kineto(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Grou
         yield Group(members[0].run, "kineto", tuple((m,) for m in members), merged)
 
 
-def _process_of(file: Found) -> object:
+def _process_of(file: CaptureFile) -> object:
     """Return what the windows of one process have in common: nothing but the file itself where no process is known."""
     known = file.probe.window_of if file.probe else None
     pids = {process.pid for process in file.probe.processes} if file.probe else set()
@@ -236,9 +236,9 @@ def _process_of(file: Found) -> object:
     return (known, file.rank[0], execution) if known not in (None, "None") else file.path
 
 
-def _set_twins_aside(files: list[Found], result: Grouping) -> None:
+def _set_twins_aside(files: list[CaptureFile], result: Grouping) -> None:
     """Of traces that begin with the same events (re-saved, or cut while copying) only the first whole one is read."""
-    twins: dict[str, list[Found]] = {}
+    twins: dict[str, list[CaptureFile]] = {}
     for file in files:
         for name in file.probe.identity if file.probe else ():
             twins.setdefault(name, []).append(file)
@@ -250,17 +250,17 @@ def _set_twins_aside(files: list[Found], result: Grouping) -> None:
                 result.duplicates[other.run, other.path] = (read.path, "it begins with the same events: a copy, whole or cut")
 
 
-def _each(files: list[Found], result: Grouping, agree: Agree) -> Iterable[Group]:
+def _each(files: list[CaptureFile], result: Grouping, agree: Agree) -> Iterable[Group]:
     """Each file is a profile."""
     return [Group(f.run, str(f.tool), ((f,),)) for f in files]
 
 
-def _same_start(one: Found, other: Found) -> bool:
+def _same_start(one: CaptureFile, other: CaptureFile) -> bool:
     """Return whether nothing distinguishes two files: rank, or the host and execution in their sidecars."""
     stated = [(f.rank[0], *((f.sidecar.host, f.sidecar.execution) if f.sidecar else (None, None))) for f in (one, other)]
     return all(a is None or b is None or a == b for a, b in zip(*stated, strict=True))
 
 
-_GROUPERS: dict[str, Callable[[list[Found], Grouping, Agree], Iterable[Group]]] = {
+_GROUPERS: dict[str, Callable[[list[CaptureFile], Grouping, Agree], Iterable[Group]]] = {
     "nsys": _nsys, "ncu": _ncu, "kineto": _kineto, "steps": _each, "nccl_inspector": _each, "flight_recorder": _each,
 }

@@ -1,4 +1,4 @@
-"""Which of many texts may hold a secret: a look of Arrow's, and only what stays goes through the grammar of secrets.py."""
+"""A fast search for texts that may hold a secret, in Arrow: only what it finds goes through the grammar of secrets.py."""
 
 from __future__ import annotations
 

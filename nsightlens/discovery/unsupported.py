@@ -200,7 +200,7 @@ def _own_timeline(path: Path, head: bytes) -> Unsupported:
                        "Leave it out: what it was made from can be ingested itself", "own_export", is_capture=False)
 
 
-def _of_nsys(kind: str, reason: str, advice: Text = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
+def _nsys_format(kind: str, reason: str, advice: Text = _EXPORT) -> Callable[[Path, bytes], Unsupported]:
     """Return the look at a file in a format that nsys also writes: the names in it say whether nsys did."""
     def look(path: Path, head: bytes) -> Unsupported:
         is_capture = any(name in part for part in (head, _tail(path)) for name in _NSYS_NAMES)
@@ -252,12 +252,12 @@ _MAGIC: tuple[tuple[bytes, Callable[[Path, bytes], Unsupported | None]], ...] = 
     (b"\x28\xb5\x2f\xfd", _packed("zstd", ".zst")),
     (b"7z\xbc\xaf\x27\x1c", _packed("7-Zip", ".7z")),
     *((bytes((0x80, protocol)), _pickle) for protocol in (2, 3, 4, 5)),
-    (b"\x89HDF\r\n\x1a\n", _of_nsys("HDF5 file", "an export of nsys in HDF5 (--type hdf)")),
-    (b"ARROW1", _of_nsys("Arrow file", "an export of nsys in Arrow (--type arrow)")),
-    (b"\xff\xff\xff\xff", _of_nsys("Arrow stream", "an export of nsys in Arrow (--type arrow)")),
+    (b"\x89HDF\r\n\x1a\n", _nsys_format("HDF5 file", "an export of nsys in HDF5 (--type hdf)")),
+    (b"ARROW1", _nsys_format("Arrow file", "an export of nsys in Arrow (--type arrow)")),
+    (b"\xff\xff\xff\xff", _nsys_format("Arrow stream", "an export of nsys in Arrow (--type arrow)")),
     (OWN_TIMELINE, _own_timeline),
-    (b"PAR1", _of_nsys("Parquet file", "a single Parquet table of nsys: one table of an export, or the sums of a recipe",
-                       (*_EXPORT, "; of an export with --type parquetdir, ingest the whole folder"))),
+    (b"PAR1", _nsys_format("Parquet file", "a single Parquet table of nsys: one table of an export, or the sums of a recipe",
+                           (*_EXPORT, "; of an export with --type parquetdir, ingest the whole folder"))),
 )
 
 

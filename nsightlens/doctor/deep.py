@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
+from nsightlens.doctor.fitness import BAD, GOOD, NOTE, CheckResult
 from nsightlens.terminal.quoting import shell_line
 
 _CHECK_SECONDS = 60   # more than the wrappers' own: here nobody waits for a whole job
 _SECONDS = 300
 
 
-def record_one_kernel(wrappers: Path, run_dir: Path | None = None) -> Iterator[Finding]:
+def record_one_kernel(wrappers: Path, run_dir: Path | None = None) -> Iterator[CheckResult]:
     """Yield whether nsys and ncu can record a kernel here, from --self-check of their wrappers. What they write is deleted.
 
     wrappers: the folder of the wrappers. run_dir: where captures are to lie [a temporary folder].
@@ -28,10 +28,10 @@ def record_one_kernel(wrappers: Path, run_dir: Path | None = None) -> Iterator[F
             yield _self_check(tool, wrappers, place, Path(temporary, f"answer-{tool}"))
 
 
-def _self_check(tool: str, wrappers: Path, place: Path, answer: Path) -> Finding:
+def _self_check(tool: str, wrappers: Path, place: Path, answer: Path) -> CheckResult:
     subject = f"{tool} recording"
     if shutil.which(tool) is None:
-        return Finding(subject, NOTE, f"not tried: {tool} is not on PATH", "See above", usable=False)
+        return CheckResult(subject, NOTE, f"not tried: {tool} is not on PATH", "See above", usable=False)
     own = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"   # this nsightlens reads the capture back
     words = ["bash", str(wrappers / f"{tool}_wrapper.sh"), f"--self-check={_CHECK_SECONDS}", "--run-dir", str(place)]
     try:
@@ -39,9 +39,10 @@ def _self_check(tool: str, wrappers: Path, place: Path, answer: Path) -> Finding
         done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as exc:
-        return Finding(subject, BAD, f"the self-check did not end: {exc}", ("Run it by hand: ", shell_line(*words)), usable=False)
+        return CheckResult(subject, BAD, f"the self-check did not end: {exc}", ("Run it by hand: ", shell_line(*words)),
+                           usable=False)
     if not answer.exists():
         said = (done.stdout.strip() or done.stderr.strip() or f"no answer, code {done.returncode}").splitlines()[-1]
-        return Finding(subject, BAD, said, ("Run it by hand: ", shell_line(*words)), usable=False)
+        return CheckResult(subject, BAD, said, ("Run it by hand: ", shell_line(*words)), usable=False)
     found, *remedy, _ = answer.read_text(encoding="utf-8", errors="replace").split("\0")
-    return Finding(subject, BAD, found, remedy[0], usable=False) if remedy else Finding(subject, GOOD, found)
+    return CheckResult(subject, BAD, found, remedy[0], usable=False) if remedy else CheckResult(subject, GOOD, found)

@@ -14,7 +14,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding
+from nsightlens.doctor.fitness import BAD, GOOD, NOTE, CheckResult
 from nsightlens.terminal.quoting import Verbatim, shell_line
 
 EXTRAS = {
@@ -32,7 +32,7 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?\s*(?:>=\s*(?P<lowe
                           r"(?:;.*extra == [\"'](?P<extra>[\w-]+)[\"'])?")
 
 
-def examine_installation(cache: Path | None, columns: int, distribution: str = "nsightlens") -> Iterator[Finding]:
+def examine_installation(cache: Path | None, columns: int, distribution: str = "nsightlens") -> Iterator[CheckResult]:
     """Yield the findings.
 
     cache: the folder of the user's cache, None where there is no place for one. columns: the width of the output.
@@ -40,29 +40,30 @@ def examine_installation(cache: Path | None, columns: int, distribution: str = "
     try:
         requires, lowest = metadata.requires(distribution) or [], metadata.metadata(distribution)["Requires-Python"] or ">=3"
     except metadata.PackageNotFoundError:
-        yield Finding("packages", NOTE, "nsightlens runs from a folder and is not installed: its requirements are unknown",
-                      ("In the checkout: ", Verbatim("pip install .")))
+        yield CheckResult("packages", NOTE, "nsightlens runs from a folder and is not installed: its requirements are unknown",
+                          ("In the checkout: ", Verbatim("pip install .")))
     else:
         yield python_finding(lowest)
         yield from package_findings(requires)
     yield import_finding(_NATIVE)
     yield cache_finding(cache)
     if find_spec("fcntl") is None:
-        yield Finding("file locks", NOTE, f"{platform.system()} has no POSIX file locks: stores can be read here, not written",
-                      "Ingest on Linux, macOS or WSL, and copy the store")
+        yield CheckResult("file locks", NOTE,
+                          f"{platform.system()} has no POSIX file locks: stores can be read here, not written",
+                          "Ingest on Linux, macOS or WSL, and copy the store")
     yield terminal_finding(columns)
 
 
-def python_finding(requires: str, version: tuple[int, ...] = tuple(sys.version_info[:3])) -> Finding:
+def python_finding(requires: str, version: tuple[int, ...] = tuple(sys.version_info[:3])) -> CheckResult:
     """Return whether this Python is recent enough. requires: such as '>=3.11'."""
     found = f"{'.'.join(map(str, version))} in {sys.prefix}, {platform.system()} {platform.machine()}"
     lowest = requires.removeprefix(">=")
     if version < _numbers(lowest):
-        return Finding("Python", BAD, found, f"Install nsightlens into Python {lowest} or later")
-    return Finding("Python", GOOD, found)
+        return CheckResult("Python", BAD, found, f"Install nsightlens into Python {lowest} or later")
+    return CheckResult("Python", GOOD, found)
 
 
-def package_findings(requires: Iterable[str]) -> Iterator[Finding]:
+def package_findings(requires: Iterable[str]) -> Iterator[CheckResult]:
     """Yield whether the packages of the core are recent enough, and which extras are there. requires: lines of the metadata."""
     core: list[tuple[str, str | None]] = []
     extras: dict[str, list[tuple[str, str | None]]] = {name: [] for name in EXTRAS}
@@ -71,58 +72,58 @@ def package_findings(requires: Iterable[str]) -> Iterator[Finding]:
             (core if found["extra"] is None else extras[found["extra"]]).append((found["name"], found["lowest"]))
     wrong = [text for name, lowest in core if (text := _wrong(name, lowest))]
     if wrong:
-        yield Finding("packages", BAD, "; ".join(wrong), Verbatim("pip install --upgrade nsightlens"))
+        yield CheckResult("packages", BAD, "; ".join(wrong), Verbatim("pip install --upgrade nsightlens"))
     else:
-        yield Finding("packages", GOOD, ", ".join(f"{name} {_version(name)}" for name, _ in core))
+        yield CheckResult("packages", GOOD, ", ".join(f"{name} {_version(name)}" for name, _ in core))
     for extra, needs in extras.items():
         if wrong := [text for name, lowest in needs if (text := _wrong(name, lowest))]:
-            yield Finding(f"extra {extra}", NOTE, f"{'; '.join(wrong)}. It is for {EXTRAS[extra]}",
-                          shell_line("pip", "install", f"nsightlens[{extra}]"))
+            yield CheckResult(f"extra {extra}", NOTE, f"{'; '.join(wrong)}. It is for {EXTRAS[extra]}",
+                              shell_line("pip", "install", f"nsightlens[{extra}]"))
         elif needs:
             there = ", ".join(f"{name} {_version(name)}" for name, _ in needs)
-            yield Finding(f"extra {extra}", GOOD, f"{there}, for {EXTRAS[extra]}")
+            yield CheckResult(f"extra {extra}", GOOD, f"{there}, for {EXTRAS[extra]}")
 
 
-def import_finding(modules: Iterable[str]) -> Finding:
+def import_finding(modules: Iterable[str]) -> CheckResult:
     """Return whether the compiled packages can be imported, tried in a process of their own."""
     names = list(modules)
     try:
         done = subprocess.run([sys.executable, "-c", _IMPORT, *names], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=120, check=False)
     except (OSError, subprocess.SubprocessError) as exc:
-        return Finding("imports", BAD, f"could not be tried: {exc}",
-                       ("Run ", shell_line(sys.executable, "-c", "import pyarrow, duckdb")))
+        return CheckResult("imports", BAD, f"could not be tried: {exc}",
+                           ("Run ", shell_line(sys.executable, "-c", "import pyarrow, duckdb")))
     if done.returncode == 0:
-        return Finding("imports", GOOD, f"{', '.join(names)} can be imported")
+        return CheckResult("imports", GOOD, f"{', '.join(names)} can be imported")
     last = (done.stdout.split() or names)[-1]
     why = (done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"])[-1]
-    return Finding("imports", BAD, f"{last} cannot be imported: {why}",
-                   shell_line("pip", "install", "--force-reinstall", last.replace("_", "-")))
+    return CheckResult("imports", BAD, f"{last} cannot be imported: {why}",
+                       shell_line("pip", "install", "--force-reinstall", last.replace("_", "-")))
 
 
-def cache_finding(folder: Path | None) -> Finding:
+def cache_finding(folder: Path | None) -> CheckResult:
     """Return whether the user's cache can be written."""
     if folder is None:
-        return Finding("cache", NOTE, "this user has no home folder: results are not kept between commands",
-                       Verbatim("export XDG_CACHE_HOME=FOLDER"))
+        return CheckResult("cache", NOTE, "this user has no home folder: results are not kept between commands",
+                           Verbatim("export XDG_CACHE_HOME=FOLDER"))
     there = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=there):
             pass
     except OSError as exc:
-        return Finding("cache", NOTE, f"{folder} cannot be written ({exc.strerror}): results are not kept between commands",
-                       ("Name one that you may write to: ", Verbatim("export XDG_CACHE_HOME=FOLDER")))
-    return Finding("cache", GOOD, f"{folder} is writable")
+        return CheckResult("cache", NOTE, f"{folder} cannot be written ({exc.strerror}): results are not kept between commands",
+                           ("Name one that you may write to: ", Verbatim("export XDG_CACHE_HOME=FOLDER")))
+    return CheckResult("cache", GOOD, f"{folder} is writable")
 
 
-def terminal_finding(columns: int) -> Finding:
+def terminal_finding(columns: int) -> CheckResult:
     """Return what the output can show: its encoding, the locale and the width."""
     encoding = (getattr(sys.stdout, "encoding", None) or "none").lower()
     terminal = os.environ.get("TERM") or "not set"
     found = f"{encoding}, locale {locale.setlocale(locale.LC_CTYPE)}, {columns} columns, TERM {terminal}"
     if encoding.replace("-", "") != "utf8":
-        return Finding("terminal", NOTE, f"{found}: rules and dashes are printed as ASCII", Verbatim("export PYTHONUTF8=1"))
-    return Finding("terminal", GOOD, found)
+        return CheckResult("terminal", NOTE, f"{found}: rules and dashes are printed as ASCII", Verbatim("export PYTHONUTF8=1"))
+    return CheckResult("terminal", GOOD, found)
 
 
 def _wrong(name: str, lowest: str | None) -> str:

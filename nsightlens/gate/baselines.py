@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nsightlens.analyses._compared import tools
+from nsightlens.analyses._compared_runs import tools
 from nsightlens.discovery.secrets import without_tokens
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.gate import recordings as figures
@@ -27,7 +27,7 @@ from nsightlens.gate.recordings import PLAIN, Recording
 from nsightlens.store import outputs
 
 if TYPE_CHECKING:
-    from nsightlens.store.comparison import Place
+    from nsightlens.store.comparison import RunPlace
 
 FOLDER = "nsightlens-baselines"
 _SCHEMA, _VERSION = "nsightlens.baseline", 1
@@ -59,10 +59,10 @@ class Saved:
         return next((self.recordings[tool] for tool in (PLAIN, "nsys", "kineto") if tool in self.recordings), ())
 
 
-def of_sides(sides: Sequence[Place | Saved]) -> Saved:
+def saved_sides(sides: Sequence[RunPlace | Saved]) -> Saved:
     """Return the figures of runs and baselines as one. Raises NsightlensError where nothing was timed."""
     places = [each for each in sides if not isinstance(each, Saved)]
-    every = [each for each in sides if isinstance(each, Saved)] + ([_of_places(places)] if places else [])
+    every = [each for each in sides if isinstance(each, Saved)] + ([_save_runs(places)] if places else [])
     recordings: dict[str, list[Recording]] = defaultdict(list)
     for saved in every:
         for tool, some in saved.recordings.items():
@@ -70,7 +70,7 @@ def of_sides(sides: Sequence[Place | Saved]) -> Saved:
     return Saved(recordings, merged(saved.properties for saved in every))
 
 
-def _of_places(places: Sequence[Place]) -> Saved:
+def _save_runs(places: Sequence[RunPlace]) -> Saved:
     found: dict[str, Sequence[Recording]] = {}
     there = {place: tools(place.store.sql, place.run) for place in places}
     for tool in dict.fromkeys(tool for of_place in there.values() for tool in of_place):

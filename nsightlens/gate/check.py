@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nsightlens.analyses import _compared, tree_difference
+from nsightlens.analyses import _compared_runs, tree_difference
 from nsightlens.diagnosis import difference as trees
 from nsightlens.diagnosis.verdict import sums
 from nsightlens.errors import NsightlensError, UsageError
@@ -23,7 +23,7 @@ from nsightlens.gate.questions import NOT_COMPARABLE, OK, SLOWER, UNDECIDED, Ans
 from nsightlens.gate.recordings import PLAIN, Recording
 
 if TYPE_CHECKING:
-    from nsightlens.store.comparison import Place
+    from nsightlens.store.comparison import RunPlace
 
 EXIT_CODES = {OK: 0, SLOWER: 3, UNDECIDED: 4, NOT_COMPARABLE: 5}
 BASE, CANDIDATE = "base", "candidate"
@@ -124,7 +124,7 @@ def _question(each: Answer) -> dict[str, Any]:
             **{name: getattr(each, name) for name in _OF_ANSWER}}
 
 
-def of_sides(base: Sequence[Place | Saved], candidate: Sequence[Place | Saved], asked: Asked) -> Check:
+def check_sides(base: Sequence[RunPlace | Saved], candidate: Sequence[RunPlace | Saved], asked: Asked) -> Check:
     """Return the check of runs and baselines, one or several on each side.
 
     Raises NsightlensError where nothing of both was timed alike, or something only of some.
@@ -154,18 +154,18 @@ def _fewest(sides: tuple[Sequence[Recording], Sequence[Recording]]) -> int:
     return min(map(len, sides))
 
 
-def _plain(side: Sequence[Place | Saved]) -> list[Recording]:
+def _plain(side: Sequence[RunPlace | Saved]) -> list[Recording]:
     saved = [one for each in side if isinstance(each, Saved) for one in each.recordings.get(PLAIN, ())]
     return figures.plain([each for each in side if not isinstance(each, Saved)]) + saved
 
 
-def _properties(side: Sequence[Place | Saved], tool: str) -> Properties:
+def _properties(side: Sequence[RunPlace | Saved], tool: str) -> Properties:
     """Return the properties of a side under a tool."""
     return merged(each.properties if isinstance(each, Saved) else properties(each) for each in side).get(tool, {})
 
 
 def _traced(
-    sides: tuple[Sequence[Place | Saved], Sequence[Place | Saved]],
+    sides: tuple[Sequence[RunPlace | Saved], Sequence[RunPlace | Saved]],
 ) -> tuple[str, trees.Difference | None, tuple[list[Recording], list[Recording]]]:
     """Return the tool that both sides have a timeline of, the difference of their trees (None with a baseline), and their
     recordings. Raises NsightlensError where a baseline is of steps and the others are not, or the other way round."""
@@ -174,7 +174,7 @@ def _traced(
         return "", None, ([], [])
     every = [each for side in there for each in side]
     named = [", ".join(each.runs) if isinstance(each, Saved) else each.name for each, _ in every]
-    tool = _compared.common_tool(named, [tools for _, tools in every], None)
+    tool = _compared_runs.common_tool(named, [tools for _, tools in every], None)
     places = [[each for each, _ in side if not isinstance(each, Saved)] for side in there]
     saved = [[one for each, _ in side if isinstance(each, Saved) for one in each.recordings[tool]] for side in there]
     per_step = all(tree.window.steps for place in [*places[0], *places[1]] for tree in figures.trees_of(place, tool))
@@ -188,15 +188,15 @@ def _traced(
         base, candidate)
 
 
-def _tools(side: Place | Saved) -> list[str]:
+def _tools(side: RunPlace | Saved) -> list[str]:
     if isinstance(side, Saved):
         return [tool for tool in side.recordings if tool != PLAIN]
-    return _compared.tools(side.store.sql, side.run)
+    return _compared_runs.tools(side.store.sql, side.run)
 
 
-def _side(name: str, places: Sequence[Place], tool: str) -> trees.Side:
+def _side(name: str, places: Sequence[RunPlace], tool: str) -> trees.Side:
     """Return the runs of a side as one side of a difference."""
-    sides = [_compared.side(place.store.sql, place.run, tool) for place in places]
+    sides = [_compared_runs.side(place.store.sql, place.run, tool) for place in places]
     issuers: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
     for side in sides:
         for key, by_issuer in side.issuers.items():

@@ -1,4 +1,4 @@
-"""What forbids to compare two sides: other GPUs, clocks, ranks, nodes, or other work."""
+"""Reasons why the two sides of a check cannot be compared: other GPUs, clocks, ranks, nodes, or other work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nsightlens.diagnosis.difference import Difference, Side, renames
 from nsightlens.gate.recordings import Recording
 
 if TYPE_CHECKING:
-    from nsightlens.store.comparison import Place
+    from nsightlens.store.comparison import RunPlace
 
 _SAME = ("GPU", "compute capability", "SMs", "world size", "simulated", "workload.name", "workload.batch_size")
 """What must be the same where both know it."""
@@ -46,7 +46,7 @@ def obstacles(
     return [*differ, *_nodes(sides), *(_work(found) if found else _other_kernels(*map(_kernels, traced)))]
 
 
-def properties(place: Place) -> dict[str, Properties]:
+def properties(place: RunPlace) -> dict[str, Properties]:
     """Return the properties of a run that forbid a comparison where they differ, under each tool: name -> values."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in place.store.view("comparability", base=place.run, other=place.run).to_pylist():

@@ -59,16 +59,16 @@ def history(
             raise no_store(locate(None) if store is None else store.path if isinstance(store, Store) else store)
         found = [(name, each) for name in names or named.runs for each in named.named("run", [name])]
         places = named.places([each for _, each in found])
-        sides = [(_stem(name), each) if isinstance(each, Saved) else (each.name, baselines.of_sides([each]))
+        sides = [(_stem(name), each) if isinstance(each, Saved) else (each.name, baselines.saved_sides([each]))
                  for (name, _), each in zip(found, places, strict=True)]
-    return of_sides(sides, item)
+    return item_history(sides, item)
 
 
 def _stem(name: str) -> str:
     return Path(name).stem
 
 
-def of_sides(sides: Sequence[tuple[str, Saved]], item: str) -> History:
+def item_history(sides: Sequence[tuple[str, Saved]], item: str) -> History:
     """Return the history of an item over runs or baselines, by name. Raises as `history`."""
     tools = [tool for tool in _TIMED if (tool != PLAIN or item in (gate.STEP, gate.SLOW))
              and all(tool in saved.recordings for _, saved in sides)]

@@ -1,4 +1,4 @@
-"""Which runs names mean: runs of a store, stores, baselines, or captures, which are read into a temporary store."""
+"""The runs that names stand for: runs of a store, stores, baselines, or captures, which are read into a temporary store."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.gate import baselines
 from nsightlens.gate.baselines import Saved
-from nsightlens.gate.check import Asked, Check, of_sides
-from nsightlens.store.comparison import Place
+from nsightlens.gate.check import Asked, Check, check_sides
+from nsightlens.store.comparison import RunPlace
 from nsightlens.store.store import Store, is_store, locate
 
 Read = Callable[[Path, Path, str], None]
@@ -29,7 +29,7 @@ def checked(
     with ExitStack() as stack:
         sides = Named(stack, store, views, read)
         before, after = sides.named("base", base), sides.named("candidate", candidate)
-        return of_sides(sides.places(before), sides.places(after), asked)
+        return check_sides(sides.places(before), sides.places(after), asked)
 
 
 class Named:
@@ -47,21 +47,21 @@ class Named:
         """Return the runs of the user's store."""
         return list(self._store.values_of("run")) if self._store else []
 
-    def named(self, side: str, names: Sequence[str]) -> list[Place | Saved | str]:
+    def named(self, side: str, names: Sequence[str]) -> list[RunPlace | Saved | str]:
         """Return the runs of a side: of a capture what its run is called in the temporary store."""
         if not names:
             raise UsageError(f"name the {side}: a run of the store, a capture, or a folder of captures", subject=side)
         runs = self.runs
-        found: list[Place | Saved | str] = []
+        found: list[RunPlace | Saved | str] = []
         for name in names:
             if self._store and name in runs:
-                found.append(Place(self._store, name, name))
+                found.append(RunPlace(self._store, name, name))
             elif not Path(name).exists():
                 has = f"the store has {', '.join(runs) or 'none'}" if self._store else f"there is no store here ({locate(None)})"
                 raise UsageError(f"{name}: no such file, and no run of that name: {has}", subject=side, value=name, choices=runs)
             elif is_store(Path(name)):
                 other = self._opened(Path(name))
-                found += [Place(other, run, run) for run in other.values_of("run")]
+                found += [RunPlace(other, run, run) for run in other.values_of("run")]
             elif baselines.is_baseline(Path(name)):
                 found.append(baselines.read(Path(name)))
             else:
@@ -70,9 +70,9 @@ class Named:
             raise NsightlensError(f"{', '.join(names)}: no run here to check")
         return found
 
-    def places(self, named: Sequence[Place | Saved | str]) -> list[Place | Saved]:
+    def places(self, named: Sequence[RunPlace | Saved | str]) -> list[RunPlace | Saved]:
         """Return the runs of a side, those of captures in the temporary store."""
-        return [Place(self._temporary, each, each) if isinstance(each, str) else each for each in named]
+        return [RunPlace(self._temporary, each, each) if isinstance(each, str) else each for each in named]
 
     @cached_property
     def _temporary(self) -> Store:

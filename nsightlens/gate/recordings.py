@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsightlens.analyses._judged import judgements
+from nsightlens.analyses._run_judgements import judgements
 from nsightlens.columns.arrays import Int
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.window import leading
 from nsightlens.statistics.gating import slow_share, trimmed_mean
 
 if TYPE_CHECKING:
-    from nsightlens.store.comparison import Place
+    from nsightlens.store.comparison import RunPlace
 
 PLAIN = "plain"
 """What timed a recording that ran under no profiler: the workload itself, in steps.json."""
@@ -94,13 +94,13 @@ class _Capture:
     peak: int | None
 
 
-def traced(places: Sequence[Place], tool: str, *, per_step: bool) -> list[Recording]:
+def traced(places: Sequence[RunPlace], tool: str, *, per_step: bool) -> list[Recording]:
     """Return the recordings under a profiler. per_step: whether all have steps, whose figures are compared then."""
     captures = [one for place in places for one in _captures(place, tool)]
-    return [_of_trees(capture, tool, per_step) for capture in _joined(captures)]
+    return [_tree_figures(capture, tool, per_step) for capture in _merge_captures(captures)]
 
 
-def _captures(place: Place, tool: str) -> list[_Capture]:
+def _captures(place: RunPlace, tool: str) -> list[_Capture]:
     ask, run = place.store.sql, place.run
     about = {row["profile_id"]: row for row in ask(_PROFILES, [run]).to_pylist()}
     numbered = {row["profile_id"]: row for row in ask(_NUMBERED, [run, tool]).to_pylist()}
@@ -132,12 +132,12 @@ def _hull(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[i
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-def trees_of(place: Place, tool: str) -> list[Tree]:
+def trees_of(place: RunPlace, tool: str) -> list[Tree]:
     """Return the trees of a run under a tool."""
     return [tree for each in judgements(place.store.sql) if (each.run, each.tool) == (place.run, tool) for tree in each.trees]
 
 
-def _joined(captures: Sequence[_Capture]) -> list[_Capture]:
+def _merge_captures(captures: Sequence[_Capture]) -> list[_Capture]:
     """Return captures without those that are given twice, cycles of one process joined."""
     found: list[_Capture] = []
     for one in sorted(captures, key=lambda each: (each.first_ns, each.number)):
@@ -164,7 +164,7 @@ def _is_one_process(earlier: _Capture, later: _Capture) -> bool:
     return same_host and goes_on and bool(earlier.pids) and earlier.pids == later.pids
 
 
-def _of_trees(capture: _Capture, tool: str, per_step: bool) -> Recording:
+def _tree_figures(capture: _Capture, tool: str, per_step: bool) -> Recording:
     """Return the figures of a recording: step times are those of the GPU whose steps take longest."""
     devices: dict[str, list[str]] = defaultdict(list)
     by_gpu: dict[tuple[int | None, int], list[Tree]] = defaultdict(list)
@@ -211,12 +211,12 @@ def _drift(lengths: Int) -> float | None:
     return 100 * (last - first) / first
 
 
-def plain(places: Sequence[Place]) -> list[Recording]:
+def plain(places: Sequence[RunPlace]) -> list[Recording]:
     """Return the recordings that ran under no profiler, by the workload's own steps."""
     return [one for place in places for one in _plain(place)]
 
 
-def _plain(place: Place) -> Iterator[Recording]:
+def _plain(place: RunPlace) -> Iterator[Recording]:
     about = {row["profile_id"]: row for row in place.store.sql(_PROFILES, [place.run]).to_pylist()}
     ranks: dict[str, list[_Timed]] = defaultdict(list)
     profiles: dict[str, set[str]] = defaultdict(set)

@@ -110,7 +110,7 @@ def called(item: str) -> str:
     return _NAMED.get(item, labels({item}, _NAME)[item])
 
 
-def of_sides(answer: Answer) -> tuple[str, str]:
+def side_figures(answer: Answer) -> tuple[str, str]:
     """Return the figures of both sides as texts."""
     item = answer.question.item
     text = share if answer.question.unit == gate.POINTS else size if item == gate.MEMORY else duration

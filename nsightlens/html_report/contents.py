@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from nsightlens.html_report import clocks
 from nsightlens.html_report.packing import pack
-from nsightlens.html_report.questions import Question
+from nsightlens.html_report.questions import PageView
 from nsightlens.html_report.timeline import FINEST, Step, steps
 from nsightlens.names.kernel_names import kernel_key, labels
 from nsightlens.views.node_names import NODE_NAMES
@@ -46,7 +46,7 @@ class Contents:
         self._steps: list[dict[str, Any]] = []
         self._words: dict[str, int] = {}
 
-    def add(self, questions: Iterable[Question], compared: Iterable[Question]) -> None:
+    def add(self, questions: Iterable[PageView], compared: Iterable[PageView]) -> None:
         """Add the tables of few rows, then the timeline, then tables with a row per event as far as they fit."""
         asked = [question for question in (*questions, *compared) if question.view in self._store.views]
         self._to_do = len(asked) + _MOST_STEPS
@@ -70,7 +70,7 @@ class Contents:
             self._tell(self._done, self._to_do, name)
         self._done += 1
 
-    def _add_table(self, question: Question) -> None:
+    def _add_table(self, question: PageView) -> None:
         self._begin(question.name)
         if question.reads_launches and self._launches > _MOST_LAUNCHES:
             self.left_out.append(f"{question.view}, which reads each of {self._launches:,} kernels: "
@@ -102,7 +102,7 @@ class Contents:
         captured = self._store.view("profile_overview").to_pylist()
         return sum(row["kernels"] for row in captured if not self._runs or row["run"] in self._runs)
 
-    def _leave_out(self, question: Question, rows: int) -> None:
+    def _leave_out(self, question: PageView, rows: int) -> None:
         self.left_out.append(f"{rows:,} rows of {question.view}: {question.command(self._store, self._runs)}")
 
     def _put(self, name: str, packed: str) -> bool:

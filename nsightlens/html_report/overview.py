@@ -50,11 +50,12 @@ def overview(run: str, answers: Rows) -> Overview:
     mine = {view: [row for row in rows if row.get("run") == run] for view, rows in answers.items()}
     profiles = mine["profile_overview"]
     runs = {row["run"] for row in answers["profile_overview"]}
-    tree = _of_verdict(mine["time_tree"], mine["verdict"])
+    tree = _verdict_rows(mine["time_tree"], mine["verdict"])
     return Overview(
         run, any(row["simulated"] for row in profiles), _verdict(mine["verdict"]), _window(tree), tuple(_branches(tree)),
-        tuple(dict.fromkeys(row["text"] for row in _of_verdict(mine["verdict"], mine["verdict"]) if row["kind"] == "condition")),
-        tuple(_card(row, runs) for row in _of_verdict(mine["findings"], mine["verdict"])), tuple(_captured(profiles)),
+        tuple(dict.fromkeys(row["text"] for row in _verdict_rows(mine["verdict"], mine["verdict"])
+                            if row["kind"] == "condition")),
+        tuple(_card(row, runs) for row in _verdict_rows(mine["findings"], mine["verdict"])), tuple(_captured(profiles)),
         tuple(row for row in mine["diagnostic_summary"] if row["severity"] in ("error", "warning")))
 
 
@@ -63,7 +64,7 @@ def _verdict(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(row["text"] for row in rows if row["kind"] == "verdict")[:1]
 
 
-def _of_verdict(rows: Sequence[Row], verdicts: Sequence[Row]) -> list[Row]:
+def _verdict_rows(rows: Sequence[Row], verdicts: Sequence[Row]) -> list[Row]:
     """Return the rows by the tool whose verdict the page has."""
     return [row for row in rows if row["tool"] == next((verdict["tool"] for verdict in verdicts), None)]
 

@@ -1,4 +1,4 @@
-"""What a report asks its store: the views behind each tab, and the commands that print the same."""
+"""The views behind each tab of a report, with their parameters and columns, and the commands that print the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IDS = ("profile_id", "process_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PageView:
     """A view with its parameters, the columns of it that the page has (none: all but ids), and its name in the page."""
 
     view: str
@@ -70,40 +70,40 @@ _DATASHEET = ("datasheet_gpu", "datasheet_peak_flop_per_s", "datasheet_peak_byte
 """The roof of a kernel where ncu did not measure it."""
 
 QUESTIONS = (
-    Question("profile_overview"), Question("diagnostic_summary"), Question("attribution_coverage"), Question("match_report"),
-    Question("verdict"), Question("time_tree", (
+    PageView("profile_overview"), PageView("diagnostic_summary"), PageView("attribution_coverage"), PageView("match_report"),
+    PageView("verdict"), PageView("time_tree", (
         "run", "tool", "rank", "profile_id", "process_id", "device_id", "row_index", "parent_index", "depth", "node", "count",
         "total_ns", "share_pct")),
-    Question("findings"), Question("speed_of_light"), Question("execution_summary"), Question("gpu_summary"),
-    Question("step_breakdown"), Question("recommendations"),
-    Question("operator_summary"), Question("operator_summary", parameters={"by_shapes": True}, key="operator_shapes"),
-    Question("operator_kernels"), Question("operator_call_sites", is_long=True),
-    Question("kernel_summary"), Question("kernel_by_rank"), Question("kernel_by_config"), Question("kernel_view"),
-    Question("timeline_kernels", ("run", "tool", "rank", "step", "family", "name", "start_ns", "duration_ns"), is_long=True),
-    Question("straggler"), Question("rank_skew"), Question("rank_clock"), Question("communicator_summary"),
-    Question("collective_summary"), Question("distributed_overview"),
-    Question("collective_match", (
+    PageView("findings"), PageView("speed_of_light"), PageView("execution_summary"), PageView("gpu_summary"),
+    PageView("step_breakdown"), PageView("recommendations"),
+    PageView("operator_summary"), PageView("operator_summary", parameters={"by_shapes": True}, key="operator_shapes"),
+    PageView("operator_kernels"), PageView("operator_call_sites", is_long=True),
+    PageView("kernel_summary"), PageView("kernel_by_rank"), PageView("kernel_by_config"), PageView("kernel_view"),
+    PageView("timeline_kernels", ("run", "tool", "rank", "step", "family", "name", "start_ns", "duration_ns"), is_long=True),
+    PageView("straggler"), PageView("rank_skew"), PageView("rank_clock"), PageView("communicator_summary"),
+    PageView("collective_summary"), PageView("distributed_overview"),
+    PageView("collective_match", (
         "run", "tool", "step", "group_name", "collective", "call_index", "message_bytes", "rank", "arrival_ns", "wait_ns",
         "transfer_ns", "last_rank", "lag_ns", "lag_threshold_ns"), is_long=True),
-    Question("memory_peak"), Question("memory_by_operator"), Question("memory_curve", is_long=True),
-    Question("memory_events", is_long=True),
-    Question("module_summary"),
-    Question("true_roofline", (
+    PageView("memory_peak"), PageView("memory_by_operator"), PageView("memory_curve", is_long=True),
+    PageView("memory_events", is_long=True),
+    PageView("module_summary"),
+    PageView("true_roofline", (
         "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "time_tool", "time_grade",
         "launches", "duration_ns", "work_source", "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity",
         "ncu_duration_ns", "ncu_achieved_flop_per_s", "peak_flop_per_s", "peak_bytes_per_s", "roof_pct", *_DATASHEET,
         "simulated"), only="plottable", reads_launches=True),
-    Question("roofline", (
+    PageView("roofline", (
         "run", "rank", "gpu", "name", "family", "level", "precision", "is_main", "launches", "duration_ns",
         "work_flop", "traffic_bytes", "achieved_flop_per_s", "arithmetic_intensity", "peak_flop_per_s", "peak_bytes_per_s",
         "roof_pct", *_DATASHEET, "simulated"), only="plottable"),
-    Question("headroom", reads_launches=True),
-    Question("cuda_api_summary"), Question("memory_op_summary"), Question("synchronization_summary"), Question("nvtx_summary"),
-    Question("nvtx_gpu_projection", reads_launches=True), Question("os_call_summary"),
+    PageView("headroom", reads_launches=True),
+    PageView("cuda_api_summary"), PageView("memory_op_summary"), PageView("synchronization_summary"), PageView("nvtx_summary"),
+    PageView("nvtx_gpu_projection", reads_launches=True), PageView("os_call_summary"),
 )
 
 
-def comparison(base: str, other: str) -> tuple[Question, ...]:
+def comparison(base: str, other: str) -> tuple[PageView, ...]:
     """Return what is asked of two runs."""
     two = {"base": base, "other": other}
-    return tuple(Question(view, parameters=two) for view in ("run_waterfall", "run_difference", "comparability"))
+    return tuple(PageView(view, parameters=two) for view in ("run_waterfall", "run_difference", "comparability"))

@@ -14,7 +14,7 @@ from nsightlens.html_report.contents import Contents, OnStep
 from nsightlens.html_report.overview import overview
 from nsightlens.html_report.questions import QUESTIONS, comparison
 from nsightlens.public_calls import gated
-from nsightlens.store.comparison import of_runs
+from nsightlens.store.comparison import compare_two_runs
 from nsightlens.store.outputs import check_ending, whole
 from nsightlens.views.registry import unknown
 
@@ -80,7 +80,7 @@ def report(store: Store, *, run: str | Sequence[str] | None = None, base: str | 
     budget = int(max_mb * 1e6) - len(script()) - len(style()) - _FIRST_PART
     contents = Contents(store, runs, budget, on_step)
     contents.add(QUESTIONS, compared)
-    said = of_runs(store, base, runs[0], by=None).verdict if base else []
+    said = compare_two_runs(store, base, runs[0], by=None).verdict if base else []
     facts: dict[str, Any] = contents.facts() | {
         "runs": runs or there, "compared": [base, runs[0]] if base else [], "compared_said": said}
     overviews = [overview(name, contents.answers) for name in facts["runs"]]

@@ -118,7 +118,7 @@ def _step(key: dict[str, Any], rows: pa.Table) -> Step:
         "op": rows["op"], "shapes": rows["op_shapes"], "pieces": rows["pieces"],
         "event_id": rows["event_id"], "launch_id": rows["launch_id"], "call_id": _where(rows, "api_call"),
     }).sort_by([("lane", "ascending"), ("start_ns", "ascending"), ("duration_ns", "descending"), ("event_id", "ascending")])
-    return Step(key, tuple(lanes), _joined(table))
+    return Step(key, tuple(lanes), _concat_names(table))
 
 
 def _where(rows: pa.Table, kind: str) -> pa.ChunkedArray:
@@ -149,7 +149,7 @@ def _place(device: Any, stream: int | None, thread: int | None, kind: str, depth
     return 1, "", thread, 0 if kind == "api_call" else 1 + (depth or 0)
 
 
-def _joined(table: pa.Table) -> pa.Table:
+def _concat_names(table: pa.Table) -> pa.Table:
     """Return the rows with the row of the call that launched them, in place of ids."""
     called = table["call_id"].combine_chunks()
     calls = pa.array(np.flatnonzero(called.is_valid()))

@@ -1,4 +1,4 @@
-"""What intervals cover together, and what lies between them."""
+"""Unions of intervals, the ns that they cover, and the gaps between them."""
 
 from __future__ import annotations
 

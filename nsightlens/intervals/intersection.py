@@ -1,4 +1,4 @@
-"""Intervals against a set of others that are sorted by start and do not overlap, as those of `outermost` are."""
+"""Intersections and differences of intervals with sorted, disjoint ones such as `outermost` gives."""
 
 from __future__ import annotations
 

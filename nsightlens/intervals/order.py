@@ -1,4 +1,4 @@
-"""Intervals in their order, and how far those before each one reach."""
+"""Intervals sorted by track and start, and the latest end among those before each one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one_track(count: int) -> Int:
     return np.broadcast_to(np.int64(0), count)
 
 
-def of_tracks(track: Int) -> Iterator[slice]:
+def track_slices(track: Int) -> Iterator[slice]:
     """Yield the places of each track, of intervals sorted by track."""
     bounds = [0, *(np.flatnonzero(track[1:] != track[:-1]) + 1).tolist(), len(track)]
     return (slice(begin, end) for begin, end in pairwise(bounds) if begin < end)
@@ -36,7 +36,7 @@ def of_tracks(track: Int) -> Iterator[slice]:
 def reached(start: Int, end: Int, track: Int) -> Int:
     """Return how far the intervals before each one of its track reach, MISSING where there is none; in their order."""
     found = np.empty(len(end), np.int64)
-    for some in of_tracks(track):
+    for some in track_slices(track):
         here, before = found[some], slice(some.start, some.stop - 1)
         here[0] = MISSING
         np.maximum(start[before], end[before], out=here[1:])

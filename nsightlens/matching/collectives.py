@@ -68,7 +68,7 @@ class Kinds:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class CommunicationKernels:
     """The communication kernels of all ranks: columns of one length, sorted by rank and start. Times in ns on the rank's own
     clock.
 
@@ -138,7 +138,7 @@ class Clock:
     method: str
 
 
-def match(calls: Calls) -> list[Matched]:
+def match(calls: CommunicationKernels) -> list[Matched]:
     """Return the communicators whose calls could be matched over at least two ranks.
 
     Of sends and receives that nothing names, those that end together on all ranks that have such calls are one: an all-to-all.
@@ -150,25 +150,25 @@ def match(calls: Calls) -> list[Matched]:
     found = [_named(calls, by_group[name], name) for name in sorted(by_group, key=repr)]
     found += _unnamed(calls, _streams(calls, single & (kinds.group < 0)))
     paired = _streams(calls, kinds.takes_part & kinds.paired)
-    found += [_of_all(calls, matched, set(paired)) for matched in _unnamed(calls, paired) if matched is not None]
+    found += [_on_all_ranks(calls, matched, set(paired)) for matched in _unnamed(calls, paired) if matched is not None]
     return [matched for matched in found if matched is not None and matched.calls]
 
 
-def _streams(calls: Calls, wanted: Mask) -> dict[int, list[Places]]:
+def _streams(calls: CommunicationKernels, wanted: Mask) -> dict[int, list[Places]]:
     """Return the places of each rank's calls of the wanted kinds by stream, the streams in order of their first call."""
     places = calls.places(wanted)
     return {rank: sorted((part for _, part in split(mine, calls.kinds.stream[calls.kind[mine]])), key=lambda part: int(part[0]))
             for rank, mine in split(places, calls.rank(places))}
 
 
-def _of_all(calls: Calls, matched: Matched, ranks: set[int]) -> Matched | None:
+def _on_all_ranks(calls: CommunicationKernels, matched: Matched, ranks: set[int]) -> Matched | None:
     """Return what ends together on all `ranks`; None where that is not what matched them."""
     if matched.method != TIMED or set(matched.ranks) != ranks:
         return None
-    return _of_several(matched, len(ranks))
+    return _on_several_ranks(matched, len(ranks))
 
 
-def _of_several(matched: Matched, fewest: int = 2) -> Matched:
+def _on_several_ranks(matched: Matched, fewest: int = 2) -> Matched:
     """Return the calls that are known on so many ranks or more, renumbered and sorted. Those of one call are sorted by rank."""
     known = np.bincount(matched.call)
     kept = np.flatnonzero(known[matched.call] >= fewest)
@@ -177,7 +177,7 @@ def _of_several(matched: Matched, fewest: int = 2) -> Matched:
     return Matched(matched.group, matched.method, numbers[matched.call[kept]], matched.place[kept], matched.ranks)
 
 
-def _named(calls: Calls, places: Places, group: str) -> Matched | None:
+def _named(calls: CommunicationKernels, places: Places, group: str) -> Matched | None:
     ranks = np.unique(calls.rank(places))
     if len(ranks) < 2 or not _fits_in_group(calls, places, len(ranks)):
         return None
@@ -189,22 +189,22 @@ def _named(calls: Calls, places: Places, group: str) -> Matched | None:
     return aligned(calls, dict(split(places, calls.rank(places))), group, NAMED)
 
 
-def _numbered(calls: Calls, places: Places, group: str, ranks: Sequence[int]) -> Matched:
+def _numbered(calls: CommunicationKernels, places: Places, group: str, ranks: Sequence[int]) -> Matched:
     """Match the calls, sorted by number, that have one number; of one that says different things nothing is matched."""
     begins = np.diff(calls.number[places], prepend=-1) != 0
     first, call = np.flatnonzero(begins), np.cumsum(begins, dtype=np.int32) - 1
     token = calls.token(places)
     kept = (np.minimum.reduceat(token, first) == np.maximum.reduceat(token, first))[call]
-    return _of_several(Matched(group, NUMBERED, call[kept], places[kept], ranks))
+    return _on_several_ranks(Matched(group, NUMBERED, call[kept], places[kept], ranks))
 
 
-def _fits_in_group(calls: Calls, places: Places, ranks: int) -> bool:
+def _fits_in_group(calls: CommunicationKernels, places: Places, ranks: int) -> bool:
     """Return whether there are no more ranks than the communicator has: else several communicators look like one."""
     sizes = calls.kinds.group_size[calls.kind[places]]
     return ranks <= int(sizes.min(initial=np.iinfo(np.int32).max, where=sizes > 0))
 
 
-def _unnamed(calls: Calls, streams: dict[int, list[Places]]) -> list[Matched | None]:
+def _unnamed(calls: CommunicationKernels, streams: dict[int, list[Places]]) -> list[Matched | None]:
     """Match the streams of each rank with those of the lowest rank, the fullest first, by what runs on them."""
     if len(streams) < 2:
         return []
@@ -221,7 +221,7 @@ def _unnamed(calls: Calls, streams: dict[int, list[Places]]) -> list[Matched | N
             if len(together) > 1 and _fits_in_group(calls, np.concatenate([*together.values()]), len(together))]
 
 
-def _counted(calls: Calls, places: Places) -> tuple[Int, Int]:
+def _counted(calls: CommunicationKernels, places: Places) -> tuple[Int, Int]:
     """Return the tokens of calls, and how often each is there."""
     count = np.bincount(calls.token(places))
     found = np.flatnonzero(count)
@@ -235,7 +235,7 @@ def _likeness(one: tuple[Int, Int], other: tuple[Int, Int]) -> float:
     return int(np.minimum(my_counts[here], their_counts[there]).sum()) / max(int(my_counts.sum()), int(their_counts.sum()), 1)
 
 
-def aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, method: str) -> Matched:
+def aligned(calls: CommunicationKernels, lists: Mapping[int, Places], group: str | None, method: str) -> Matched:
     """Match each rank's calls, by their places, with those of the rank that has most (the lowest of these)."""
     reference = max(sorted(lists), key=lambda rank: len(lists[rank]))
     mine, timed = lists[reference], True
@@ -254,10 +254,10 @@ def aligned(calls: Calls, lists: Mapping[int, Places], group: str | None, method
         found[rank] = pairs[:, 0].astype(np.int32), theirs[pairs[:, 1]]
     ranks = sorted(found)
     call, place = (np.concatenate([found[rank][side] for rank in ranks]) for side in (0, 1))
-    return _of_several(Matched(group, TIMED if timed else method, call, place, ranks))
+    return _on_several_ranks(Matched(group, TIMED if timed else method, call, place, ranks))
 
 
-def _in_order(calls: Calls, one: Places, other: Places) -> Int | None:
+def _in_order(calls: CommunicationKernels, one: Places, other: Places) -> Int | None:
     """Return the pairs that the order of calls makes certain, else that of calls within each step; None where neither does."""
     fewest = _FIT * min(len(one), len(other))
     pairs = certain_pairs(calls.token(one), calls.token(other))
@@ -282,7 +282,7 @@ def _filled(pairs: Int, one: Places, other: Places) -> Int:
     return whole[np.argsort(whole[:, 0])]
 
 
-def _ending_together(calls: Calls, one: Places, other: Places) -> Int | None:
+def _ending_together(calls: CommunicationKernels, one: Places, other: Places) -> Int | None:
     """Return the pairs of like calls whose ends are one distance apart, where that distance stands out; else None.
 
     It stands out when it makes pairs of four fifths of the shorter list, and no other distance of half as many.
@@ -309,7 +309,7 @@ def _ending_together(calls: Calls, one: Places, other: Places) -> Int | None:
     return pairs[np.argsort(pairs[:, 0])] if len(pairs) >= _FIT * min(len(one), len(other)) else None
 
 
-def clocks(calls: Calls, matched: Iterable[Matched]) -> dict[int, Clock]:
+def clocks(calls: CommunicationKernels, matched: Iterable[Matched]) -> dict[int, Clock]:
     """Return the clock of every rank that matched calls tie, directly or over other ranks, to a reference: the lowest of them.
 
     A reference is listed with offset 0. Ranks that nothing ties to another are left out.
@@ -349,7 +349,7 @@ def _spread(reference: int, edges: Mapping[int, Mapping[int, Clock]]) -> dict[in
     return found
 
 
-def _shared(calls: Calls, matched: Iterable[Matched]) -> Iterator[tuple[int, int, Places, Places, str]]:
+def _shared(calls: CommunicationKernels, matched: Iterable[Matched]) -> Iterator[tuple[int, int, Places, Places, str]]:
     """Yield (rank, other rank, places of the calls that they share on either, method) for the lowest rank of each group and
     each other."""
     shared: dict[tuple[int, int], list[tuple[Places, Places]]] = {}

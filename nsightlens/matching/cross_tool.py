@@ -22,10 +22,10 @@ import pyarrow as pa
 from nsightlens import schema
 from nsightlens.columns.arrays import Int
 from nsightlens.matching import ncu_launches, timelines
-from nsightlens.matching.launch_sequence import Ask, Recorded, recorded, tokens
+from nsightlens.matching.launch_sequence import Ask, LaunchSequence, recorded, tokens
 from nsightlens.matching.ncu_positions import UNKNOWN
 from nsightlens.matching.sequence_alignment import HOLE
-from nsightlens.matching.timelines import Recording
+from nsightlens.matching.timelines import ToolLaunches
 
 _PROCESSES = """
 SELECT run, tool, rank, profile_id, process_id, count(*) AS launches
@@ -42,8 +42,8 @@ _MOST_LAUNCHES = 3_000_000
 class _Crossing:
     """Two recordings, the pairs of their items (one of two may be a hole), and what makes each pair certain."""
 
-    one: Recorded
-    other: Recorded
+    one: LaunchSequence
+    other: LaunchSequence
     items: Int
     evidence: list[str]
 
@@ -85,7 +85,7 @@ def _crossings(ask: Ask, processes: list[dict[str, Any]]) -> Iterator[_Crossing]
     """Yield what the processes that meet have in common, one rank after the other."""
     alone = Counter(process["profile_id"] for process in processes)
     for _, some in groupby(sorted(_meetings(processes), key=_group), key=_group):
-        known: dict[str, Recorded] = {}
+        known: dict[str, LaunchSequence] = {}
         crossings = []
         for pair in some:
             is_measured = pair[1]["tool"] == "ncu"
@@ -130,19 +130,19 @@ def _meetings(processes: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any],
             yield one, other
 
 
-def _timelines(one: Recorded, other: Recorded) -> _Crossing:
+def _timelines(one: LaunchSequence, other: LaunchSequence) -> _Crossing:
     of_rows = tokens(one.table, other.table)
     stepped = all((side.step != UNKNOWN).any() for side in (one, other))
     recordings = []
     for side, mine in zip((one, other), of_rows, strict=True):
         kept = np.flatnonzero(~side.graph)
         step = side.step[kept] if stepped else np.full(len(kept), UNKNOWN)
-        recordings.append(Recording(side.tokens(mine)[kept], kept, timelines.segments(step, UNKNOWN)))
+        recordings.append(ToolLaunches(side.tokens(mine)[kept], kept, timelines.segments(step, UNKNOWN)))
     found = timelines.pairs(recordings[0], timelines.renumbered(*recordings) if stepped else recordings[1])
     return _Crossing(one, other, found.pairs, [_evidence(segment, stepped) for segment in found.segment.tolist()])
 
 
-def _measured(ask: Ask, one: Recorded, other: Recorded, alone: bool) -> _Crossing:
+def _measured(ask: Ask, one: LaunchSequence, other: LaunchSequence, alone: bool) -> _Crossing:
     found = ncu_launches.pairs(ask, one, other, alone)
     return _Crossing(one, other, found.pairs, found.evidence)
 

@@ -45,7 +45,7 @@ _RESOURCES = ("registers_per_thread", "shared_bytes")
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class LaunchSequence:
     """The launches of one process in their order, holes among them. Arrays of equal length.
 
     place: row of `table` per item, HOLE for a hole; step: UNKNOWN where there is none; range_id: the innermost range around the
@@ -72,7 +72,7 @@ class Recorded:
         return found
 
 
-def recorded(ask: Ask, process: dict[str, Any]) -> Recorded:
+def recorded(ask: Ask, process: dict[str, Any]) -> LaunchSequence:
     """Return the launches of a process (keys process_id and profile_id); `ask` answers SQL."""
     key = [process["process_id"], process["profile_id"]]
     table = ask(_LAUNCHES, key)
@@ -85,7 +85,7 @@ def recorded(ask: Ask, process: dict[str, Any]) -> Recorded:
     around = np.where(table["range_id"].is_null().to_numpy(), called, table["range_id"].fill_null(0).to_numpy())
     ranges = np.concatenate([around, holes["range_id"].fill_null(-1).to_numpy()])[order]
     graph = np.concatenate([np.zeros(len(time), dtype=np.bool_), holes["is_graph"].to_numpy(zero_copy_only=False)])[order]
-    return Recorded(process, table, np.where(order < len(time), order, HOLE), step, ranges, graph)
+    return LaunchSequence(process, table, np.where(order < len(time), order, HOLE), step, ranges, graph)
 
 
 def _step_at(steps: pa.Table, time: Int) -> Int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsightlens.columns.arrays import Int, Places, split
-from nsightlens.matching.collectives import NAMED, Calls, aligned
+from nsightlens.matching.collectives import NAMED, CommunicationKernels, aligned
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Messages:
     wait: Int
 
 
-def messages(calls: Calls, channel: Int, payload: Places) -> Messages:
+def messages(calls: CommunicationKernels, channel: Int, payload: Places) -> Messages:
     """Return the messages that could be matched. Of each kind of `calls`: a number for communicator, sender and receiver, -1
     where one is unknown; and the bytes, one number for all that are unknown."""
     channels = replace(calls, kinds=replace(calls.kinds, token=payload))

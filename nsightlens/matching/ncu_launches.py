@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from nsightlens.columns.arrays import Int, Mask
 from nsightlens.matching import ncu_positions
-from nsightlens.matching.launch_sequence import Ask, Recorded, tokens
-from nsightlens.matching.ncu_positions import UNKNOWN, Launches
+from nsightlens.matching.launch_sequence import Ask, LaunchSequence, tokens
+from nsightlens.matching.ncu_positions import UNKNOWN, OrderedLaunches
 from nsightlens.matching.sequence_alignment import HOLE
 from nsightlens.readers.ncu import nvtx
 
@@ -65,7 +65,7 @@ _FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NcuPairs:
     """The pairs (item of the timeline, row of ncu's table), and what makes each certain. The item may be a hole."""
 
     pairs: Int
@@ -78,7 +78,7 @@ def is_located(ask: Ask, process: dict[str, Any]) -> bool:
     return bool(row["is_located"])
 
 
-def pairs(ask: Ask, timeline: Recorded, measured: Recorded, alone: bool) -> Found:
+def pairs(ask: Ask, timeline: LaunchSequence, measured: LaunchSequence, alone: bool) -> NcuPairs:
     """Return the certain pairs. alone: each of the two profiles has one process only."""
     of_timeline, of_measured = tokens(timeline.table, measured.table)
     key = [measured.process["process_id"], measured.process["profile_id"]]
@@ -90,15 +90,15 @@ def pairs(ask: Ask, timeline: Recorded, measured: Recorded, alone: bool) -> Foun
     place[(near >= 0) & (far >= 0) & (near != far)] = -1
     if not (near >= 0).any() and not (far >= 0).any() and _same(of_timeline, of_measured, timeline):
         rows = np.arange(len(of_measured))  # and no holes
-        return Found(np.stack([rows, rows], axis=1), ["whole recording"] * len(rows))
+        return NcuPairs(np.stack([rows, rows], axis=1), ["whole recording"] * len(rows))
     places, times = np.unique(place[place >= 0], return_counts=True)
     rows = np.flatnonzero(np.isin(place, places[times == 1]))
     start = "" if _is_counted(ask, timeline, measured) else " after the first with NVTX ranges"
     evidence = [_evidence(int(near[row]), int(far[row]), int(other.step[row]), f"{number[row]}", start) for row in rows.tolist()]
-    return Found(np.stack([place[rows], rows], axis=1), evidence)
+    return NcuPairs(np.stack([place[rows], rows], axis=1), evidence)
 
 
-def _same(one: Int, other: Int, timeline: Recorded) -> bool:
+def _same(one: Int, other: Int, timeline: LaunchSequence) -> bool:
     """Say whether two recordings are the same from end to end, and long enough for that to tell something."""
     whole = len(one) == len(timeline.place)
     return whole and np.array_equal(one, other) and len(np.unique(one)) >= _FEWEST
@@ -111,8 +111,8 @@ def _evidence(near: int, far: int, step: int, number: str, start: str) -> str:
 
 
 def _launches(
-    ask: Ask, timeline: Recorded, token: Int, printed: list[str | None], of_measured: Int,
-) -> tuple[Launches, Launches]:
+    ask: Ask, timeline: LaunchSequence, token: Int, printed: list[str | None], of_measured: Int,
+) -> tuple[OrderedLaunches, OrderedLaunches]:
     """Return both sides for `placement`: ranges are numbered by those of their names that both tools have."""
     states = nvtx.states(printed)
     key = [timeline.process["process_id"], timeline.process["profile_id"]]
@@ -125,11 +125,11 @@ def _launches(
     step = np.array([UNKNOWN if state is None or state.step is None else state.step for state in states], dtype=np.int64)
     mine = np.isin(token, of_measured) | (token == HOLE)
     of_timeline = _ranges(ask, timeline, mine, sorted(common, key=str), numbers)
-    return Launches(token, of_timeline, timeline.step), Launches(of_measured, ranges, step)
+    return OrderedLaunches(token, of_timeline, timeline.step), OrderedLaunches(of_measured, ranges, step)
 
 
 def _ranges(
-    ask: Ask, timeline: Recorded, wanted: Mask, common: list[tuple[str | None, str]],
+    ask: Ask, timeline: LaunchSequence, wanted: Mask, common: list[tuple[str | None, str]],
     numbers: dict[tuple[tuple[str | None, str], ...], int],
 ) -> Int:
     """Return the number of the list of ranges around each item of the timeline; UNKNOWN for what is not wanted."""
@@ -151,7 +151,8 @@ def _ranges(
 
 
 def _by_position(
-    ask: Ask, timeline: Recorded, measured: Recorded, one: Launches, other: Launches, ncu_id: pa.ChunkedArray, near: Int,
+    ask: Ask, timeline: LaunchSequence, measured: LaunchSequence, one: OrderedLaunches, other: OrderedLaunches,
+    ncu_id: pa.ChunkedArray, near: Int,
 ) -> tuple[Int, Int]:
     """Return the place of each measured launch by its number among those that the filter finds (else -1), and that number.
 
@@ -159,7 +160,7 @@ def _by_position(
     ranges tell (`near`): autograd's threads launch outside of the ranges of the thread that has the step.
     """
     nowhere = np.full(len(other.token), -1, dtype=np.int64)
-    filtered, skip, _ = _told(ask, measured)
+    filtered, skip, _ = _declared_filter(ask, measured)
     known = np.flatnonzero(near >= 0)
     is_counted = _is_counted(ask, timeline, measured)
     if filtered is None or not (is_counted or len(known)):
@@ -172,26 +173,28 @@ def _by_position(
     if found is None or not len(number) or (np.diff(number) <= 0).any() or (is_counted and number[0] != skip):
         return nowhere, nowhere
     end = int(np.argmax(timeline.graph)) if timeline.graph.any() else len(one.token)
-    shown = Launches(one.token[start:end], one.ranges[start:end], one.step[start:end])
-    rest = Launches(other.token[first:], other.ranges[first:], other.step[first:])
+    shown = OrderedLaunches(one.token[start:end], one.ranges[start:end], one.step[start:end])
+    rest = OrderedLaunches(other.token[first:], other.ranges[first:], other.step[first:])
     whole = is_counted and end == len(one.token)
     place = ncu_positions.by_position(rest, number[first:], shown, found[start:end], whole=whole)
     nowhere[first:] = np.where(place >= 0, place + start, -1)
     return nowhere, number
 
 
-def _is_counted(ask: Ask, timeline: Recorded, measured: Recorded) -> bool:
+def _is_counted(ask: Ask, timeline: LaunchSequence, measured: LaunchSequence) -> bool:
     """Return whether the number of a measured launch counts from a start that the timeline shows."""
-    return timeline.process["tool"] == "nsys" and _told(ask, measured)[1] is not None and bool(_told(ask, timeline)[2])
+    if timeline.process["tool"] != "nsys" or _declared_filter(ask, measured)[1] is None:
+        return False
+    return bool(_declared_filter(ask, timeline)[2])
 
 
-def _told(ask: Ask, of: Recorded) -> tuple[str | None, int | None, bool | None]:
+def _declared_filter(ask: Ask, of: LaunchSequence) -> tuple[str | None, int | None, bool | None]:
     (row,) = ask(_TOLD, [of.process["profile_id"]]).to_pylist()
     filtered, skip, from_start = row.values()
     return filtered, skip, from_start
 
 
-def _finds(ask: Ask, timeline: Recorded, filtered: str) -> Mask | None:
+def _finds(ask: Ask, timeline: LaunchSequence, filtered: str) -> Mask | None:
     """Return which items of the timeline ncu's filter finds; None where that is unknown."""
     base, _, name = filtered.partition(" ")
     if base not in _COLUMN or not name:

@@ -23,7 +23,7 @@ LONGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Launches:
+class OrderedLaunches:
     """Launches in order. Arrays of equal length.
 
     token: key and configuration, HOLE for a hole; ranges: a number per list of ranges around the launch, UNKNOWN where not
@@ -35,7 +35,7 @@ class Launches:
     step: Int
 
 
-def by_surroundings(measured: Launches, timeline: Launches) -> Int:
+def by_surroundings(measured: OrderedLaunches, timeline: OrderedLaunches) -> Int:
     """Return the place in `timeline` (perhaps a hole) of each measured launch, -1 where it is not certain.
 
     In its step a measured launch is the one launch with its token and ranges, or n measured ones are the n launches alike in
@@ -85,7 +85,7 @@ def _between(place: Int, length: int) -> tuple[Int, Int, Mask]:
 class _Search:
     """The launches of a timeline by token, for those that were measured."""
 
-    def __init__(self, measured: Launches, timeline: Launches) -> None:
+    def __init__(self, measured: OrderedLaunches, timeline: OrderedLaunches) -> None:
         self.measured, self.timeline = measured, timeline
         ignorant = np.unique(measured.token[measured.ranges == UNKNOWN])
         self.ranges = np.where(np.isin(measured.token, ignorant), UNKNOWN, measured.ranges)
@@ -140,7 +140,7 @@ class _Search:
         return found
 
 
-def by_position(measured: Launches, position: Int, timeline: Launches, found: Mask, *, whole: bool) -> Int:
+def by_position(measured: OrderedLaunches, position: Int, timeline: OrderedLaunches, found: Mask, *, whole: bool) -> Int:
     """Return the place in `timeline` of each measured launch by its number among the launches that the filter finds, else -1.
 
     position: that number, rising. found: which launches of `timeline` the filter finds (a HOLE: perhaps). whole: these are all
@@ -162,7 +162,7 @@ def by_position(measured: Launches, position: Int, timeline: Launches, found: Ma
     return _Paths(measured, position, timeline, merged, hole, foreign, spare).certain(whole)
 
 
-def _foreign(measured: Launches, timeline: Launches) -> Mask:
+def _foreign(measured: OrderedLaunches, timeline: OrderedLaunches) -> Mask:
     """Say which measured launches have no launch alike anywhere in the timeline."""
     places = {token: np.flatnonzero(timeline.token == token) for token in np.unique(measured.token).tolist()}
     around = {token: set(timeline.ranges[where].tolist()) for token, where in places.items()}
@@ -179,7 +179,8 @@ class _Paths:
     """
 
     def __init__(
-        self, measured: Launches, position: Int, timeline: Launches, merged: Int, hole: Mask, foreign: Mask, spare: int,
+        self, measured: OrderedLaunches, position: Int, timeline: OrderedLaunches, merged: Int, hole: Mask, foreign: Mask,
+        spare: int,
     ) -> None:
         self.merged, self.hole, self.spare = merged, hole, spare
         self.count = np.concatenate([[0], np.cumsum(~hole)])

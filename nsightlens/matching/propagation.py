@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsightlens.columns.arrays import MISSING, STRETCH, Int, Mask, Places, sums
+from nsightlens.columns.arrays import CHUNK_ROWS, MISSING, Int, Mask, Places, sums
 
 _FARTHEST = 1000
 """Calls over which a delay is followed back: what comes from further back belongs to nobody."""
@@ -68,12 +68,12 @@ class Arrivals:
     kind: Places
     limit: Callable[[Places, Places], Int]
 
-    def stretches(self) -> Iterator[Int]:
+    def chunks(self) -> Iterator[Int]:
         """Yield the calls, some 100,000 parts at a time."""
         end = self.parts.begin + self.parts.size
         first = 0
         while first < len(end):
-            last = max(int(np.searchsorted(end, self.parts.begin[first] + STRETCH, side="right")), first + 1)
+            last = max(int(np.searchsorted(end, self.parts.begin[first] + CHUNK_ROWS, side="right")), first + 1)
             yield np.arange(first, last)
             first = last
 
@@ -81,7 +81,7 @@ class Arrivals:
     def _order(self) -> tuple[Places, Places, Places]:
         """Of each call the parts that began first, second last and last, of several the highest rank (first: the lowest)."""
         found = [np.full(len(self.group), -1, dtype=np.int32) for _ in range(3)]
-        for calls in self.stretches():
+        for calls in self.chunks():
             owner, parts = self.parts.of(calls)
             for whole, those in zip(found, _ordered(self.start[parts], owner), strict=True):
                 whole[calls] = np.where(those < 0, -1, parts[those])
@@ -121,7 +121,7 @@ class Arrivals:
     def waited(self) -> Int:
         """What all ranks together waited in each call; ns."""
         found = np.zeros(len(self.group), dtype=np.int64)
-        for calls in self.stretches():
+        for calls in self.chunks():
             owner, parts = self.parts.of(calls)
             wait = after(self.start, self.last[calls][owner], self.start, parts)
             found[calls] = sums(np.maximum(wait, 0), np.flatnonzero(np.diff(owner, prepend=-1)))
@@ -146,7 +146,7 @@ class Arrivals:
     def _tied(self, of_call: Places, wanted: Mask, but_last: bool) -> Several:
         """Return the parts of each wanted call that the clocks cannot tell from one of them, but_last: without the last."""
         found, size = [np.zeros(0, dtype=np.int32)], np.zeros(len(of_call), dtype=np.int64)
-        for stretch in self.stretches():
+        for stretch in self.chunks():
             calls = stretch[wanted[stretch]]
             owner, parts = self.parts.of(calls)
             which = of_call[calls][owner]
@@ -165,7 +165,7 @@ class Arrivals:
         0 where the last rank is not known.
         """
         least, most = (np.zeros(len(self.group), dtype=np.int64) for _ in range(2))
-        for stretch in self.stretches():
+        for stretch in self.chunks():
             calls = stretch[self.is_named[stretch]]
             owner, seconds = self.seconds.of(calls)
             apart = self.later(seconds, self.last[calls][owner])
@@ -177,7 +177,7 @@ class Arrivals:
     def held(self) -> Int:
         """By how many ns each last rank, and all that the same call had released, came later than the others; 0 in doubt."""
         found = np.zeros(len(self.group), dtype=np.int64)
-        for calls in self.stretches():
+        for calls in self.chunks():
             owner, parts = self.parts.of(calls)
             last = self.last[calls][owner]
             behind = after(self.start, last, self.start, parts)

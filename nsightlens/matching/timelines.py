@@ -27,7 +27,7 @@ _NOWHERE = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class ToolLaunches:
     """One tool's launches of one process in launch order, HOLEs included. Arrays of equal length.
 
     token: what was launched; row: a number of the caller's for the launch; segment: a number per segment, the same for
@@ -40,7 +40,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TimelinePairs:
     """The pairs (row of one, row of the other), the segment of each, and the segments that were too long to be looked at.
 
     One of a pair may be a HOLE: what one tool recorded stands where the other knows of a launch only.
@@ -51,7 +51,7 @@ class Found:
     too_long: tuple[int, ...]
 
 
-def renumbered(one: Recording, other: Recording) -> Recording:
+def renumbered(one: ToolLaunches, other: ToolLaunches) -> ToolLaunches:
     """Return the other recording with its segments numbered as those of `one`, where it counts steps from one more or less; with
     no segments where it may be so."""
     shared = {shift: _shared(one, other, shift) for shift in (0, -1, 1)}
@@ -73,7 +73,7 @@ class _Shared(NamedTuple):
     other_share: float
 
 
-def _shared(one: Recording, other: Recording, shift: int) -> _Shared:
+def _shared(one: ToolLaunches, other: ToolLaunches, shift: int) -> _Shared:
     sides = (one.segment, _moved(other.segment, shift))
     both = np.intersect1d(sides[0], sides[1])
     both = both[(both >= 0) & (both % 2 == 0)]
@@ -91,7 +91,7 @@ def _moved(segment: Int, steps: int) -> Int:
     return np.where(segment >= 0, segment + 2 * steps, segment)
 
 
-def pairs(one: Recording, other: Recording) -> Found:
+def pairs(one: ToolLaunches, other: ToolLaunches) -> TimelinePairs:
     """Return the certain pairs of two recordings of one process."""
     found: list[Int] = [np.zeros((0, 2), dtype=np.int64)]
     segments: list[Int] = [np.zeros(0, dtype=np.int64)]
@@ -108,7 +108,7 @@ def pairs(one: Recording, other: Recording) -> Found:
         if both.sum() >= _FIT * recorded:
             found.append(np.stack([one.row[mine[placed[:, 0]]], other.row[theirs[placed[:, 1]]]], axis=1))
             segments.append(np.full(len(placed), segment, dtype=np.int64))
-    return Found(np.concatenate(found), np.concatenate(segments), tuple(too_long))
+    return TimelinePairs(np.concatenate(found), np.concatenate(segments), tuple(too_long))
 
 
 def with_holes(time: Int, row: Int, hole_time: Int) -> Int:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nsightlens.gate.check import Asked, of_sides
+from nsightlens.gate.check import Asked, check_sides
 from nsightlens.mcp.answers import Answer, call_of
-from nsightlens.pages import from_python, verdict_page
+from nsightlens.pages import api, verdict_page
 from nsightlens.pages.envelope import About, judged_windows, window_of
-from nsightlens.store.comparison import Place, of_runs
+from nsightlens.store.comparison import RunPlace, compare_two_runs
 from nsightlens.store.filter_values import confirm
 from nsightlens.terminal.command import Argument, Command
 
@@ -71,7 +71,7 @@ def compare_runs(
     else differs, and what changed by kernel, key, family, op, module, phase or step (by).
     """
     store = session.store
-    found = of_runs(store, base, other, by=by, time=tool)
+    found = compare_two_runs(store, base, other, by=by, time=tool)
     return Answer(
         Command("compare", (*found.runs, ("--by", by), *_options({"tool": tool}))),
         {name: _changed(session, name, table) for name, table in found.items()},
@@ -93,8 +93,8 @@ def check(session: Session, base: list[str], candidate: list[str]) -> Answer:
     """
     for run in (*base, *candidate):
         confirm(session.store.values_of, {"run": run}, "{}")  # nothing else of the file system is read
-    before, after = ([Place(session.store, run, run) for run in side] for side in (base, candidate))
-    found = of_sides(before, after, Asked())
+    before, after = ([RunPlace(session.store, run, run) for run in side] for side in (base, candidate))
+    found = check_sides(before, after, Asked())
     sides = (("--base", run) for run in base), (("--candidate", run) for run in candidate)
     return Answer(
         Command("check", tuple(option for side in sides for option in side)),
@@ -110,7 +110,7 @@ def compare_ranks(session: Session, run: str | None = None, tool: str | None = N
     before it: of ranks that are late together, summary has the time.
     """
     wanted = {name: value for name, value in (("run", run), ("tool", tool)) if value is not None}
-    pages = from_python.ranks(session.store, dict(wanted))
+    pages = api.ranks(session.store, dict(wanted))
     tables = {name: _first_columns(session, name, pages[name]) for name in _OF_RANKS if name in pages}
     return Answer(Command("compare ranks", _options(wanted)), tables, About("compare-ranks", window=window_of(wanted)),
                   more="show this view")

@@ -14,7 +14,7 @@ from nsightlens.store.store import Store, is_store, locate
 from nsightlens.views import folder
 
 if TYPE_CHECKING:
-    from nsightlens.pipeline.ingest import Report
+    from nsightlens.pipeline.ingest import IngestReport
     from nsightlens.pipeline.workers import Pool
 
 _MEMORY = "1GB"
@@ -47,7 +47,7 @@ class Session:
             raise NsightlensError(f"nothing was read yet: call ingest with a path below {', '.join(map(str, self.allowed))}")
         return self._store
 
-    def ingest(self, path: str, run: str | None) -> Report:
+    def ingest(self, path: str, run: str | None) -> IngestReport:
         """Read captures at a path into the store of the server, in a process of its own. Raises UsageError for a path that it may
         not read, NsightlensError where that process was ended: then the store is as it was.
         """

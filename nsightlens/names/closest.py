@@ -1,4 +1,4 @@
-"""A text that names nothing, and the names that there are -> the word of each name that is most like it."""
+"""Suggestions for a misspelt name: a text and the names that there are -> the word of each name that is most like it."""
 
 from __future__ import annotations
 

@@ -33,14 +33,14 @@ def distinct(forms: Mapping[str, Sequence[str]], longest: int, taken: Iterable[s
     first = {name: printable(texts[0]) for name, texts in forms.items()}
     for form in range(max(map(len, forms.values()), default=0)):
         for _ in range(_ROUNDS):
-            shared = _shared({name: _joined(first[name], words[name], longest) for name in forms})
-            pairs = [pair for names in shared for pair in _told_apart({name: forms[name][form] for name in names})]
+            shared = _shared({name: _join_words(first[name], words[name], longest) for name in forms})
+            pairs = [pair for names in shared for pair in _disambiguate({name: forms[name][form] for name in names})]
             if not pairs:
                 break
             for name, word in pairs:
                 if word and len(", ".join([*words[name], word])) <= longest * 2 // 3:
                     words[name].append(word)
-    return _numbered({name: _joined(first[name], words[name], longest) for name in forms}, longest, taken)
+    return _numbered({name: _join_words(first[name], words[name], longest) for name in forms}, longest, taken)
 
 
 def _shared(labels: Mapping[str, str]) -> list[list[str]]:
@@ -51,7 +51,7 @@ def _shared(labels: Mapping[str, str]) -> list[list[str]]:
     return [members for members in names.values() if len(members) > 1]
 
 
-def _told_apart(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+def _disambiguate(texts: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return (name, the word of its text in which the texts begin to differ); nothing where they are equal."""
     first, last = min(texts.values()), max(texts.values())
     if first == last:
@@ -83,7 +83,7 @@ def _alone(character: str) -> bool:
     return False
 
 
-def _joined(text: str, words: Sequence[str], longest: int) -> str:
+def _join_words(text: str, words: Sequence[str], longest: int) -> str:
     said = ", ".join(words)
     return f"{_cut(text, longest - len(said) - 2)}: {said}" if words else _cut(text, longest)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nsightlens.names.demangle import demangle
 from nsightlens.names.distinct import distinct
 from nsightlens.names.families import classified, classify
-from nsightlens.names.key import Parsed, parse
+from nsightlens.names.key import ParsedName, parse
 from nsightlens.names.label import shorten
 from nsightlens.names.tensor_cores import used, uses
 
@@ -33,11 +33,11 @@ _readable = lru_cache(maxsize=2 * _TOGETHER)(demangle)
 
 
 @lru_cache(maxsize=2 * _TOGETHER)
-def _cached(name: str, repair: bool) -> Parsed:
+def _cached(name: str, repair: bool) -> ParsedName:
     return parse(_readable(name), repair)
 
 
-def _parsed(name: str, tool: str | None = None) -> Parsed:
+def _parsed(name: str, tool: str | None = None) -> ParsedName:
     """Return the parts of a name; only one that shows ncu's marks can be damaged, so that most are read once."""
     damaged = tool in (None, "ncu") and ("unnamed>" in name or " lambda(" in name)
     return _cached(name, damaged)
@@ -73,10 +73,10 @@ def facts(recorded: Sequence[str], tool: str) -> Facts:
         found.kernel_key.extend(keys)
         found.family.extend(families)
         found.tensor_cores.extend(uses([_readable(name) for name in names], shorts, families))
-    return found._replace(kernel_key=_apart(recorded, found.kernel_key, tool))
+    return found._replace(kernel_key=_disambiguate(recorded, found.kernel_key, tool))
 
 
-def _apart(recorded: Sequence[str], keys: list[str], tool: str) -> list[str]:
+def _disambiguate(recorded: Sequence[str], keys: list[str], tool: str) -> list[str]:
     """Return the keys of names, and for names that share a key what differs."""
     for fuller in (lambda name, key: f"{key} [{' '.join(_parsed(name, tool).dropped)}]", lambda name, _: name):
         count = Counter(keys)

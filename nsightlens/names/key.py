@@ -55,7 +55,7 @@ _QUALIFIERS = frozenset({"const", "volatile"})
 _NUMBERS = {"true": "1", "false": "0"}
 
 
-class Parsed(NamedTuple):
+class ParsedName(NamedTuple):
     """A kernel name taken apart.
 
     scope: the namespaces around the kernel, joined by `::`, where the tool prints them.
@@ -68,11 +68,11 @@ class Parsed(NamedTuple):
     dropped: tuple[str, ...] = ()
 
 
-def parse(name: str, repair: bool = True) -> Parsed:
+def parse(name: str, repair: bool = True) -> ParsedName:
     """Return the parts of a readable kernel name. `repair`: the name may be one that ncu has damaged."""
     name = _without_copy_mark(name)
     if _PLAIN.fullmatch(name):
-        return Parsed(name, name, "")
+        return ParsedName(name, name, "")
     return _Pass(name, repair).run()
 
 
@@ -115,11 +115,11 @@ class _Pass:
         self.dropped: dict[str, None] = {}
         self.closing: dict[int, int] | None = None
 
-    def run(self) -> Parsed:
+    def run(self) -> ParsedName:
         at, end = 0, len(self.text)
         while at < end:
             if len(self.frames) - 1 > MAX_DEPTH:
-                return Parsed(self.text, _first_word(self.text), "")
+                return ParsedName(self.text, _first_word(self.text), "")
             token = _TOKEN.match(self.text, at)
             assert token is not None, "the last alternative matches any character"
             at = token.end()
@@ -132,9 +132,9 @@ class _Pass:
                 _STEPS[token.lastgroup or ""](self, token)
         if len(self.frames) == 1 and self.last in ("params", "hidden", "template"):
             self.drop_return_type()
-            return Parsed("".join(self.out), self.short, "::".join(self.scopes), tuple(self.dropped))
+            return ParsedName("".join(self.out), self.short, "::".join(self.scopes), tuple(self.dropped))
         key = "".join(self.out)
-        return Parsed(key, key if len(self.frames) == 1 else _first_word(self.text), "", tuple(self.dropped))
+        return ParsedName(key, key if len(self.frames) == 1 else _first_word(self.text), "", tuple(self.dropped))
 
     # --- words ------------------------------------------------------------------------------------------------------
 

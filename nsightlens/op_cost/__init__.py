@@ -9,7 +9,7 @@ from __future__ import annotations
 from nsightlens.op_cost import contractions, streams
 from nsightlens.op_cost.calls import Dims as Dims
 from nsightlens.op_cost.calls import Unclear, parse
-from nsightlens.op_cost.works import Work as Work
+from nsightlens.op_cost.works import OperatorWork as OperatorWork
 
 CONTRACTIONS = frozenset(contractions.FORMULAS)
 """Operators made of matrix products: of those inside one another, the innermost counts."""
@@ -18,16 +18,16 @@ KNOWN = CONTRACTIONS | frozenset(streams.FORMULAS)
 _IMPOSSIBLE = 1 << 63
 
 
-def work(name: str, shapes: str | None, types: str | None, concrete: str | None, output: Dims | None = None) -> Work:
+def work(name: str, shapes: str | None, types: str | None, concrete: str | None, output: Dims | None = None) -> OperatorWork:
     """Return the work of one call. shapes, types, concrete: columns of `ranges`; output: dims of its result where known."""
     formula = contractions.FORMULAS.get(name) or streams.FORMULAS.get(name)
     if formula is None:
-        return Work(name, reason="no formula for this operator")
+        return OperatorWork(name, reason="no formula for this operator")
     try:
         found = formula(parse(name, shapes, types, concrete, output))
     except Unclear as exc:
-        return Work(name, reason=str(exc))
+        return OperatorWork(name, reason=str(exc))
     numbers = (found.flop, found.bytes, *(part.flop for part in found.parts), *(part.bytes for part in found.parts))
     if any(number is not None and not 0 <= number < _IMPOSSIBLE for number in numbers):
-        return Work(name, reason="the shapes are impossible")
+        return OperatorWork(name, reason="the shapes are impossible")
     return found

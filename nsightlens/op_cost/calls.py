@@ -51,7 +51,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperatorCall:
     """One call. operands: None where an argument is no tensor. values: the plain arguments as text, None where not recorded.
 
     output: dims of its result, where they come from something other than its arguments.
@@ -93,7 +93,7 @@ class Call:
         return tuple(many * count) if len(many) == 1 else tuple(many) if len(many) == count else None
 
 
-def parse(name: str, shapes: str | None, types: str | None, concrete: str | None, output: Dims | None = None) -> Call:
+def parse(name: str, shapes: str | None, types: str | None, concrete: str | None, output: Dims | None = None) -> OperatorCall:
     """Return the call. Raises Unclear where no shapes were recorded, or none that are understood."""
     dims, kinds, values = (_listed(text) for text in (shapes, types, concrete))
     if dims is None:
@@ -101,7 +101,7 @@ def parse(name: str, shapes: str | None, types: str | None, concrete: str | None
     kinds = kinds if kinds is not None and len(kinds) == len(dims) else None
     values = values if values is not None and len(values) == len(dims) else None
     operands = tuple(_operand(one, None if kinds is None else kinds[place], kinds is None) for place, one in enumerate(dims))
-    return Call(name, operands, tuple(one if isinstance(one, str) else None for one in values or ()), output)
+    return OperatorCall(name, operands, tuple(one if isinstance(one, str) else None for one in values or ()), output)
 
 
 def _listed(text: str | None) -> list[object] | None:

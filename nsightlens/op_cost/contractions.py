@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from nsightlens.op_cost.calls import SCALAR_TYPES, Call, Operand, Unclear, broadcast, total_bytes
+from nsightlens.op_cost.calls import SCALAR_TYPES, Operand, OperatorCall, Unclear, broadcast, total_bytes
 from nsightlens.op_cost.convolutions import BACKWARD, FORWARD, backward, forward
-from nsightlens.op_cost.works import Work
+from nsightlens.op_cost.works import OperatorWork
 
-Formula = Callable[[Call], Work]
+Formula = Callable[[OperatorCall], OperatorWork]
 
 
-def _product(call: Call, left: Operand, right: Operand, result: Operand, inner: int, added: Operand | None) -> Work:
+def _product(call: OperatorCall, left: Operand, right: Operand, result: Operand, inner: int, added: Operand
+             | None) -> OperatorWork:
     """Return the work of result = left x right (+ added), `inner` products summed for each element."""
-    return Work(call.name.removeprefix("aten::"), "gemm", 2 * result.count * inner, total_bytes([left, right, added, result]),
-                left.type, "2 x elements of the result x inner dimension")
+    return OperatorWork(call.name.removeprefix("aten::"), "gemm", 2 * result.count * inner,
+                        total_bytes([left, right, added, result]),
+                        left.type, "2 x elements of the result x inner dimension")
 
 
-def _matrices(call: Call, first: int, added: int | None = None, beta: int | None = None) -> Work:
+def _matrices(call: OperatorCall, first: int, added: int | None = None, beta: int | None = None) -> OperatorWork:
     """Return the work of mm, bmm, mv, dot and those that add a third operand: batch dimensions first, then the matrix."""
     left, right = call.tensor(first), call.tensor(first + 1)
     if not left.dims or not right.dims:
@@ -40,14 +42,14 @@ def _is_zero(text: str | None) -> bool:
         return False
 
 
-def _summed(call: Call) -> Work:
+def _summed(call: OperatorCall) -> OperatorWork:
     """Return the work of addbmm: the products of all batches, added up in one matrix."""
     left, right = call.tensor(1), call.tensor(2)
     batch, rows, inner = _three(left)
     result = left.like((rows, _three(right)[2]))
     beside = None if _is_zero(call.text(3)) else call.optional(0)
-    return Work("addbmm", "gemm", 2 * batch * result.count * inner, total_bytes([left, right, beside, result]), left.type,
-                "2 x elements of the result x inner dimension x batches")
+    return OperatorWork("addbmm", "gemm", 2 * batch * result.count * inner, total_bytes([left, right, beside, result]), left.type,
+                        "2 x elements of the result x inner dimension x batches")
 
 
 def _three(operand: Operand) -> tuple[int, int, int]:
@@ -56,14 +58,14 @@ def _three(operand: Operand) -> tuple[int, int, int]:
     return operand.dims[0], operand.dims[1], operand.dims[2]
 
 
-def _linear(call: Call) -> Work:
+def _linear(call: OperatorCall) -> OperatorWork:
     rows, weight = call.tensor(0), call.tensor(1)
     if not rows.dims or len(weight.dims) != 2 or rows.dims[-1] != weight.dims[1]:
         raise Unclear("the shapes do not fit a linear layer")
     return _product(call, rows, weight, rows.like((*rows.dims[:-1], weight.dims[0])), weight.dims[1], call.optional(2))
 
 
-def _matmul(call: Call) -> Work:
+def _matmul(call: OperatorCall) -> OperatorWork:
     left, right = call.tensor(0), call.tensor(1)
     if not left.dims or not right.dims or left.dims[-1] != right.dims[-2 if len(right.dims) > 1 else 0]:
         raise Unclear("the shapes do not fit a product")
@@ -72,13 +74,13 @@ def _matmul(call: Call) -> Work:
     return _product(call, left, right, result, left.dims[-1], None)
 
 
-def _scaled(call: Call) -> Work:
+def _scaled(call: OperatorCall) -> OperatorWork:
     """Return the work of _scaled_mm; its result has a type of its own, whose place changed with torch 2.5."""
     found = _matrices(call, 0)
     code = call.numbers(6, 1) if (call.optional(2) or Operand((), None)).type == "float" else None
     result = Operand((call.tensor(0).dims[0], call.tensor(1).dims[1]), SCALAR_TYPES.get(code[0]) if code else None)
     size = total_bytes([call.tensor(0), call.tensor(1), call.optional(2), call.optional(3), call.optional(4), result])
-    return Work(found.formula, found.kind, found.flop, size, found.element, found.definition)
+    return OperatorWork(found.formula, found.kind, found.flop, size, found.element, found.definition)
 
 
 # --- attention
@@ -108,7 +110,7 @@ _MASK_TYPE = {"aten::_efficient_attention_forward": 9, "aten::_efficient_attenti
 """Place of custom_mask_type: 0 none, 1 causal from the top left, 2 causal from the bottom right."""
 
 
-def _attention(call: Call, first: int, heads_last: bool, products: int, lengths: tuple[int, ...] = ()) -> Work:
+def _attention(call: OperatorCall, first: int, heads_last: bool, products: int, lengths: tuple[int, ...] = ()) -> OperatorWork:
     """Return the work of attention: `products` products over the pairs of query and key that no causal mask leaves out.
 
     heads_last: dims are (batch, sequence, heads, head dimension), else (batch, heads, sequence, head dimension). products: 2
@@ -127,11 +129,11 @@ def _attention(call: Call, first: int, heads_last: bool, products: int, lengths:
     result = query.like((*query.dims[:3], deep))
     moved = [query, key, value, result]  # backward: those and the gradients of all four
     size = total_bytes(moved if products == 2 else moved * 2)
-    return Work(call.name.partition("::")[2], "attention", 2 * query.dims[0] * query.dims[heads] * pairs * per_pair, size,
-                query.type, definition)
+    return OperatorWork(call.name.partition("::")[2], "attention", 2 * query.dims[0] * query.dims[heads] * pairs * per_pair, size,
+                        query.type, definition)
 
 
-def _pairs(call: Call, rows: int, columns: int) -> tuple[int, str]:
+def _pairs(call: OperatorCall, rows: int, columns: int) -> tuple[int, str]:
     """Return how many (query, key) pairs count, and in words. Raises Unclear where the capture lacks it."""
     causal: bool | None
     place = _MASK_TYPE.get(call.name)

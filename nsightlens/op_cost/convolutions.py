@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nsightlens.op_cost.calls import Call, Dims, Operand, Unclear, total_bytes
-from nsightlens.op_cost.works import Part, Work
+from nsightlens.op_cost.calls import Dims, Operand, OperatorCall, Unclear, total_bytes
+from nsightlens.op_cost.works import OperatorWork, ProductWork
 
 _DEFINITION = "2 per multiply-add of the direct algorithm, padding included"
 
@@ -57,7 +57,7 @@ BACKWARD = {
 }
 
 
-def forward(call: Call, places: Forward) -> Work:
+def forward(call: OperatorCall, places: Forward) -> OperatorWork:
     """Return the work of a forward convolution. Raises Unclear where the size of its result is not known."""
     data, weight = call.tensor(0), call.tensor(1)
     if not 2 < len(data.dims) == len(weight.dims):
@@ -70,11 +70,11 @@ def forward(call: Call, places: Forward) -> Work:
         raise Unclear("stride and padding were not recorded, and no linked backward call shows the size of the result")
     bias = None if places.bias is None else call.optional(places.bias)
     size = None if result is None else total_bytes([_needed(data, weight, result, transposed), weight, bias, data.like(result)])
-    return Work(call.name.removeprefix("aten::"), "convolution", _flop(weight, data.dims if transposed else result or ()),
-                size, data.type, _DEFINITION)
+    return OperatorWork(call.name.removeprefix("aten::"), "convolution", _flop(weight, data.dims if transposed else result or ()),
+                        size, data.type, _DEFINITION)
 
 
-def backward(call: Call, places: Backward) -> Work:
+def backward(call: OperatorCall, places: Backward) -> OperatorWork:
     """Return the work of a backward convolution: the gradients of its input and of its weight, a part each."""
     gradient, data, weight = call.tensor(places.gradient), call.tensor(places.input), call.tensor(places.weight)
     if not 2 < len(data.dims) == len(weight.dims) == len(gradient.dims):
@@ -85,15 +85,16 @@ def backward(call: Call, places: Backward) -> Work:
     flop = _flop(weight, data.dims if transposed else gradient.dims)
     needed = _needed(data, weight, gradient.dims, transposed)
     size = total_bytes([gradient, weight, needed])  # two are read and one is written, whichever gradient it is
-    parts = [Part("input", flop, size), Part("weight", flop, size)]
+    parts = [ProductWork("input", flop, size), ProductWork("weight", flop, size)]
     wanted = _mask(call.text(places.mask if places.mask >= 0 else len(call.operands) + places.mask))
     if wanted is not None:
         parts = [part for part, is_wanted in zip(parts, wanted, strict=False) if is_wanted]
     # Both together read each of gradient, input and weight once and write the gradients of the last two.
     both = total_bytes([gradient, needed, weight, data, weight])
-    return Work(call.name.removeprefix("aten::"), "convolution", None if wanted is None else flop * len(parts),
-                None if wanted is None else both if len(parts) == 2 else parts[0].bytes if parts else 0, data.type, _DEFINITION,
-                None if wanted is not None else "the gradients requested were not recorded", tuple(parts))
+    return OperatorWork(call.name.removeprefix("aten::"), "convolution", None if wanted is None else flop * len(parts),
+                        None if wanted is None else both if len(parts) == 2 else parts[0].bytes if parts else 0, data.type,
+                        _DEFINITION,
+                        None if wanted is not None else "the gradients requested were not recorded", tuple(parts))
 
 
 def _flop(weight: Operand, dims: Dims) -> int:
@@ -112,7 +113,7 @@ def _needed(data: Operand, weight: Operand, result: Dims, transposed: bool) -> O
     return data.like((*data.dims[:2], *sizes))
 
 
-def _transposed(call: Call, place: bool | int) -> bool | None:
+def _transposed(call: OperatorCall, place: bool | int) -> bool | None:
     return place if isinstance(place, bool) else call.flag(place)
 
 
@@ -132,7 +133,7 @@ def _mask(text: str | None) -> tuple[bool, bool] | None:
     return None if first is None or second is None else (first, second)
 
 
-def _result(call: Call, places: Forward, transposed: bool, data: Dims, weight: Dims) -> Dims | None:
+def _result(call: OperatorCall, places: Forward, transposed: bool, data: Dims, weight: Dims) -> Dims | None:
     """Return the dims of the result: from the arguments, else from the linked backward call; None where neither has them."""
     count = len(data) - 2
     stride, padding = call.numbers(places.stride, count), call.numbers(places.padding, count)
@@ -165,6 +166,6 @@ _GROUPS = {"aten::conv_transpose1d": 6, "aten::conv_transpose2d": 6, "aten::conv
            "aten::miopen_convolution_transpose": 7}
 
 
-def _groups(call: Call) -> int | None:
+def _groups(call: OperatorCall) -> int | None:
     found = call.numbers(_GROUPS[call.name], 1)
     return None if found is None else found[0]

@@ -11,10 +11,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from nsightlens.op_cost.calls import INTEGERS, SCALAR_TYPES, Call, Dims, Operand, Unclear, broadcast, promoted, total_bytes
-from nsightlens.op_cost.works import Work
+from nsightlens.op_cost.calls import (
+    INTEGERS,
+    SCALAR_TYPES,
+    Dims,
+    Operand,
+    OperatorCall,
+    Unclear,
+    broadcast,
+    promoted,
+    total_bytes,
+)
+from nsightlens.op_cost.works import OperatorWork
 
-Formula = Callable[[Call], Work]
+Formula = Callable[[OperatorCall], OperatorWork]
 _CONVENTION = "{} per element: one each for + - x and division"
 
 
@@ -23,21 +33,21 @@ _UNTOLD = "an argument that the count depends on was not recorded"
 
 
 def _work(
-    call: Call, flop: int | None, read: list[Operand | None], written: list[Operand | None], definition: str = "",
+    call: OperatorCall, flop: int | None, read: list[Operand | None], written: list[Operand | None], definition: str = "",
     uncounted: str = _UNCOUNTED,
-) -> Work:
+) -> OperatorWork:
     """Return the work of a call that reads and writes these tensors. uncounted: why `flop` is None, where it is."""
     size = total_bytes([*read, *written])
     element = next((one.type for one in read + written if one is not None and one.dims), None)
     if element in INTEGERS:
         flop, definition = 0, "integers: no floating-point operation"
-    return Work(call.name.removeprefix("aten::"), "stream", flop, size, element, definition if flop is not None else "",
-                "element types were not recorded" if size is None else uncounted if flop is None else None)
+    return OperatorWork(call.name.removeprefix("aten::"), "stream", flop, size, element, definition if flop is not None else "",
+                        "element types were not recorded" if size is None else uncounted if flop is None else None)
 
 
 def _elementwise(
-    call: Call, places: tuple[int, ...], flop: int | None, result: str = "promoted", uncounted: str = _UNCOUNTED,
-) -> Work:
+    call: OperatorCall, places: tuple[int, ...], flop: int | None, result: str = "promoted", uncounted: str = _UNCOUNTED,
+) -> OperatorWork:
     """Return the work of result[i] = f(a[i], b[i], ...). places: the operands; tensors behind them are buffers for the result.
 
     result: promoted (the type of arithmetic on them), float (likewise, but a function of integers has the default type, which
@@ -56,23 +66,23 @@ def _elementwise(
     return _work(call, count, [*operands], [written], _CONVENTION.format(flop), uncounted)
 
 
-def _scaled(call: Call, places: tuple[int, ...], alpha: int, plain: int) -> Work:
+def _scaled(call: OperatorCall, places: tuple[int, ...], alpha: int, plain: int) -> OperatorWork:
     """Return the work of an operator with a factor: `plain` operations per element, one more where it is not 1."""
     factor = call.text(alpha)
     return _elementwise(call, places, None if factor is None else plain + (factor not in ("1", "1.")), uncounted=_UNTOLD)
 
 
-def _power(call: Call) -> Work:
+def _power(call: OperatorCall) -> OperatorWork:
     return _elementwise(call, (0, 1), 1 if call.text(1) in ("2", "2.") else None)
 
 
-def _copy(call: Call) -> Work:
+def _copy(call: OperatorCall) -> OperatorWork:
     """Return the work of copy_: the source is read, the destination written."""
     destination, source = call.tensor(0), call.tensor(1)
     return _work(call, 0, [source], [destination], "no arithmetic")
 
 
-def _fill(call: Call) -> Work:
+def _fill(call: OperatorCall) -> OperatorWork:
     return _work(call, 0, [], [call.tensor(0)], "no arithmetic")
 
 
@@ -80,8 +90,8 @@ def _fill(call: Call) -> Work:
 
 
 def _reduction(
-    call: Call, flop: int, dim: int = 1, dtype: int | None = None, integers: bool = False, result: str | None = None,
-) -> Work:
+    call: OperatorCall, flop: int, dim: int = 1, dtype: int | None = None, integers: bool = False, result: str | None = None,
+) -> OperatorWork:
     """Return the work of a reduction: `flop` operations per element read. dim, dtype: places of these arguments.
 
     integers: whether sums of integers and booleans are 64 bits wide. result: type of the result, where it is always that.
@@ -97,7 +107,7 @@ def _reduction(
     return _work(call, flop * data.count, [data], [Operand(dims, result or type_)], _CONVENTION.format(flop) + " read")
 
 
-def _kept(call: Call, dims: Dims, place: int) -> Dims:
+def _kept(call: OperatorCall, dims: Dims, place: int) -> Dims:
     """Return the dims that a reduction leaves. Raises Unclear where the dims reduced were not recorded."""
     if len(call.operands) <= place + 1:
         return ()
@@ -116,7 +126,7 @@ def _kept(call: Call, dims: Dims, place: int) -> Dims:
 
 # --- norms
 
-def _norm(call: Call, flop: int, beside: tuple[int, ...], stats: int) -> Work:
+def _norm(call: OperatorCall, flop: int, beside: tuple[int, ...], stats: int) -> OperatorWork:
     """Return the work of a forward norm: `flop` operations per element and one for each parameter (weight, bias) in `beside`.
 
     Input and parameters are read, the result and `stats` statistics per group written.
@@ -128,7 +138,7 @@ def _norm(call: Call, flop: int, beside: tuple[int, ...], stats: int) -> Work:
     return _work(call, per_element * values.count, [values, *parameters], [values, kept], _CONVENTION.format(per_element))
 
 
-def _groups_of(call: Call, values: Operand) -> int:
+def _groups_of(call: OperatorCall, values: Operand) -> int:
     """Return over how many groups of elements a layer or group norm takes its statistics, 0 where not recorded."""
     if "group_norm" in call.name:
         batch, groups = call.numbers(3, 1), call.numbers(6, 1)
@@ -138,7 +148,7 @@ def _groups_of(call: Call, values: Operand) -> int:
     return values.count // math.prod(normalised) if normalised and math.prod(normalised) else 0
 
 
-def _batch_norm(call: Call) -> Work:
+def _batch_norm(call: OperatorCall) -> OperatorWork:
     """Return the work of batch norm: 8 per element in training (mean 1, variance 3, x to (x - m) r w + b 4), else 4."""
     values, weight = call.tensor(0), call.optional(1)
     if len(values.dims) < 2:
@@ -152,7 +162,7 @@ def _batch_norm(call: Call) -> Work:
     return _work(call, count, [values, *beside], [values, *written], _CONVENTION.format(per_element), _UNTOLD)
 
 
-def _norm_backward(call: Call, tensors: tuple[int, ...], data: int, weight: int) -> Work:
+def _norm_backward(call: OperatorCall, tensors: tuple[int, ...], data: int, weight: int) -> OperatorWork:
     """Return the work of a backward norm in training: 9 per element (gradient of the bias 1, of the weight 4, of the input 4).
 
     tensors: places of what is read; data: of the input; weight: of the weight.
@@ -164,7 +174,7 @@ def _norm_backward(call: Call, tensors: tuple[int, ...], data: int, weight: int)
     return _work(call, 9 * values.count, read, [values, factor, factor], _CONVENTION.format(9))
 
 
-def _where(call: Call) -> Work:
+def _where(call: OperatorCall) -> OperatorWork:
     """Return the work of where: the condition and both choices read."""
     condition, choices = call.tensor(0), [one for one in (call.optional(1), call.optional(2)) if one is not None]
     result = Operand(broadcast([condition.dims, *(one.dims for one in choices)]), promoted(choices) if choices else None)
@@ -173,33 +183,33 @@ def _where(call: Call) -> Work:
 
 # --- softmax, losses, pools, lookups
 
-def _softmax(call: Call) -> Work:
+def _softmax(call: OperatorCall) -> OperatorWork:
     values = call.tensor(0)
     result = replace(values, type="float") if call.flag(2) else values
     return _work(call, 4 * values.count, [values], [result], "4 per element: subtract, exp, sum, divide (or subtract)")
 
 
-def _softmax_backward(call: Call) -> Work:
+def _softmax_backward(call: OperatorCall) -> OperatorWork:
     gradient, result = call.tensor(0), call.tensor(1)
     code = call.numbers(3, 1)
     written = gradient if code is None else replace(gradient, type=SCALAR_TYPES.get(code[0]))
     return _work(call, 4 * gradient.count, [gradient, result], [written], "4 per element: product, sum, subtract, product")
 
 
-def _max_pool(call: Call, count: int) -> Work:
+def _max_pool(call: OperatorCall, count: int) -> OperatorWork:
     values = call.tensor(0)
     dims = _pooled(call, values.dims, count, (2, 3), 4, 5)
     return _work(call, 0, [values], [values.like(dims), Operand(dims, "long int")], "comparisons only")
 
 
-def _avg_pool(call: Call, count: int) -> Work:
+def _avg_pool(call: OperatorCall, count: int) -> OperatorWork:
     values = call.tensor(0)
     dims = _pooled(call, values.dims, count, (2, 3), None, 4)
     window = math.prod(call.numbers(1, count) or ())
     return _work(call, window * math.prod(dims), [values], [values.like(dims)], "a sum and a division per element of the result")
 
 
-def _pooled(call: Call, dims: Dims, count: int, steps: tuple[int, int], dilation: int | None, ceil: int) -> Dims:
+def _pooled(call: OperatorCall, dims: Dims, count: int, steps: tuple[int, int], dilation: int | None, ceil: int) -> Dims:
     """Return the dims of a pool's result. Raises Unclear where its window was not recorded."""
     window = call.numbers(1, count)
     stride = window if call.text(steps[0]) == "[]" else call.numbers(steps[0], count)
@@ -220,12 +230,12 @@ def _pooled(call: Call, dims: Dims, count: int, steps: tuple[int, int], dilation
     return (*dims[:-count], *sizes)
 
 
-def _max_pool_backward(call: Call, indices: int) -> Work:
+def _max_pool_backward(call: OperatorCall, indices: int) -> OperatorWork:
     gradient, values = call.tensor(0), call.tensor(1)
     return _work(call, gradient.count, [gradient, call.tensor(indices)], [values], "one addition per element of the gradient")
 
 
-def _lookup(call: Call, table: int, index: int, dim: int | None) -> Work:
+def _lookup(call: OperatorCall, table: int, index: int, dim: int | None) -> OperatorWork:
     """Return the work of looking up rows: indices read, as many rows read as there are indices (never more than the table)."""
     rows, places = call.tensor(table), call.tensor(index)
     axis = 0 if dim is None else (call.numbers(dim, 1) or (None,))[0]

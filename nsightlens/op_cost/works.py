@@ -1,4 +1,4 @@
-"""The work of one call of an operator."""
+"""The work of one operator call as a value: operations and least bytes, None where unknown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProductWork:
     """One of several products that a call computes, each by a kernel of its own."""
 
     name: str
@@ -16,7 +16,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class OperatorWork:
     """Operations and least bytes of one call, None where unknown.
 
     kind: family of the kernels that do the work; 'stream' for what reads and writes each element. element: type of the
@@ -31,4 +31,4 @@ class Work:
     element: str | None = None
     definition: str = ""
     reason: str | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ProductWork, ...] = ()

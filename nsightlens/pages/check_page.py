@@ -28,7 +28,7 @@ def sections(check: Check) -> list[Section]:
 
 def _cells(answer: Answer) -> tuple[str, ...]:
     """Return what a table says of a question, under _HEADS."""
-    return (words.called(answer.question.item), words.outcome(answer), *words.of_sides(answer), words.change(answer),
+    return (words.called(answer.question.item), words.outcome(answer), *words.side_figures(answer), words.change(answer),
             words.limit(answer))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from nsightlens.pages.asked import TIMELINE, Page, Row
+from nsightlens.pages.query import TIMELINE, Page, Row
 from nsightlens.pages.section import NAME, Line, Section, listed, more
 from nsightlens.pages.tables import Column
 from nsightlens.terminal.command import Command

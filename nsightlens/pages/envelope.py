@@ -78,7 +78,7 @@ def unit_of(column: str) -> str | None:
     return next((unit for ending, unit in _UNITS.items() if f"_{column}".endswith(ending)), None)
 
 
-def of_rows(about: About, command: Command, tables: Iterable[pa.Table]) -> Iterator[str]:
+def rows_as_json(about: About, command: Command, tables: Iterable[pa.Table]) -> Iterator[str]:
     """Yield the text of one object with the rows of tables of one schema, one at least, as they come."""
     before, unknown = "", set[str]()
     for number, table in enumerate(tables):
@@ -93,7 +93,7 @@ def of_rows(about: About, command: Command, tables: Iterable[pa.Table]) -> Itera
     yield ("\n ]" if before else "]") + f",{dumped(last)[1:]}\n"
 
 
-def of_tables(about: About, command: Command, tables: Mapping[str, pa.Table]) -> str:
+def tables_as_json(about: About, command: Command, tables: Mapping[str, pa.Table]) -> str:
     """Return the text of one object with several tables, lists of rows under "tables"."""
     columns = (name for table in tables.values() for name in table.column_names)
     rows = {name: records(table) for name, table in tables.items()}

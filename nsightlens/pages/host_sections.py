@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsightlens.pages.asked import TIMELINE, Page, Row, best
+from nsightlens.pages.query import TIMELINE, Page, Row, best
 from nsightlens.pages.section import Section, more
 from nsightlens.pages.tables import Column
 from nsightlens.views.figures import MISSING, duration, number, rate, share, size

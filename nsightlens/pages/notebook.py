@@ -13,6 +13,6 @@ def show_tables(shell: Any) -> None:
 
 
 def _as_html(table: Any) -> str:
-    from nsightlens.pages.shown import Shown
+    from nsightlens.pages.display_table import DisplayTable
 
-    return Shown(table)._repr_html_()
+    return DisplayTable(table)._repr_html_()

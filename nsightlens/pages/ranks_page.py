@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.analyses.communicator_summary import SLOW, WAITING
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.pages.asked import Page, Row, best
+from nsightlens.pages.query import Page, Row, best
 from nsightlens.pages.section import NAME, Section, listed, more, outliers, spread, unmatched
 from nsightlens.pages.tables import Column
 from nsightlens.pages.verdict_page import told, verdict

@@ -9,7 +9,7 @@ from nsightlens.diagnosis import difference_words as words
 from nsightlens.diagnosis.difference import OTHERS, Difference, Line
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING
 from nsightlens.names.distinct import shortened
-from nsightlens.pages.asked import Row
+from nsightlens.pages.query import Row
 from nsightlens.pages.section import NAME, PARAGRAPH, Bars, Section, listed
 from nsightlens.pages.tables import Column
 from nsightlens.terminal.command import Command

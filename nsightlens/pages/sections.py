@@ -8,7 +8,7 @@ from itertools import chain
 
 from nsightlens.names.process_label import process_label
 from nsightlens.pages import counter_sections, host_sections, verdict_page
-from nsightlens.pages.asked import TIMELINE, Page, Part, Row, best
+from nsightlens.pages.query import TIMELINE, Page, Part, Row, best
 from nsightlens.pages.section import (
     LISTED,
     NOT_RECORDED,
@@ -28,7 +28,7 @@ from nsightlens.pages.section import (
 from nsightlens.pages.tables import Column
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import MISSING, counted, duration, number, share, size, spans
-from nsightlens.views.run_command import of_run
+from nsightlens.views.run_command import with_run
 
 _OPERATORS = ("kineto", "nsys")  # the one that knows most of them first
 _CATEGORIES = {"kernel": "kernels", "memcpy": "copies", "memset": "sets", "communication": "communication",
@@ -56,8 +56,9 @@ def captured(asked: Page) -> list[Section]:
         Column("version", [some(row["tool_version"] or row["format"] for row in rows) for rows in found.values()], 3, True, True,
                shortest=12),
         Column("profiles", [number(len(rows)) for rows in found.values()], 2),
-        Column("ranks", [spans(rank for row in rows for rank in _split(row["ranks"])) for rows in found.values()], 8, True),
-        Column("hosts", [some(host for row in rows for host in _split(row["hosts"])) for rows in found.values()], 1, True, True),
+        Column("ranks", [spans(rank for row in rows for rank in _split_list(row["ranks"])) for rows in found.values()], 8, True),
+        Column("hosts", [some(host for row in rows for host in _split_list(row["hosts"])) for rows in found.values()], 1, True,
+               True),
         Column("GPU", [some(_gpus(rows)) for rows in found.values()], 7, True, True),
         Column("span", [duration(max((row["gpu_span_ns"] for row in rows if row["gpu_span_ns"] is not None), default=None))
                         for rows in found.values()], 6),
@@ -67,10 +68,10 @@ def captured(asked: Page) -> list[Section]:
         *([] if any(row["kernels"] for rows in found.values() for row in rows) else
           [Column("ranges", [number(sum(row["ranges"] or 0 for row in rows)) for rows in found.values()], 6)]),
     )
-    return [Section("Captured", note, columns, _of_counters(found))]
+    return [Section("Captured", note, columns, _counter_lines(found))]
 
 
-def _of_counters(tools: Collection[str]) -> tuple[Line, ...]:
+def _counter_lines(tools: Collection[str]) -> tuple[Line, ...]:
     """Return the command that shows ncu's counters, over the times of the best timeline, where there are any."""
     over = tuple(("--time", tool) for tool in TIMELINE if tool in tools)[:1]
     commands = (
@@ -227,7 +228,7 @@ def _dominant(asked: Page, tool: str, first: Row) -> tuple[Line, ...]:
         return ()
     tools = {row["tool"] for row in asked.ask("profile_overview")}
     how, command = next((text, command) for needed, text, command in _LIMITS if needed is None or needed in tools)
-    of_one = of_run(command, asked.run, asked.store.values_of("run"))
+    of_one = with_run(command, asked.run, asked.store.values_of("run"))
     return (Line((f"One kernel has {share(first['time_pct'])} of the kernel time. {how}", of_one)),)
 
 
@@ -359,7 +360,7 @@ def with_absent(composed: Sequence[Sequence[Section | Absent]]) -> list[Section]
 
 def _gpus(rows: Sequence[Row]) -> list[str]:
     """Return the names of the GPUs that worked; `unknown` beside them where some profile names none of its own."""
-    named = [gpu for row in rows for gpu in _split(row["gpus"])]
+    named = [gpu for row in rows for gpu in _split_list(row["gpus"])]
     return [*named, *("unknown" for row in rows if named and row["gpus"] is None and (row["kernels"] or row["memory_ops"]))]
 
 
@@ -403,5 +404,5 @@ def _tail(value: object) -> str:
     return MISSING if value is None else str(value).replace("/", ":").rsplit(":", 1)[-1]
 
 
-def _split(text: str | None) -> list[str]:
+def _split_list(text: str | None) -> list[str]:
     return text.split(", ") if text else []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nsightlens.names.kernel_names import labels
 from nsightlens.pages import counter_sections
-from nsightlens.pages.asked import Page, Row
+from nsightlens.pages.query import Page, Row
 from nsightlens.pages.section import PARAGRAPH, Section, listed, more, some
 from nsightlens.pages.tables import Column
 from nsightlens.views.figures import counted, duration, number, share
@@ -107,7 +107,7 @@ def _aside(sums: _Sums, whole: int) -> str:
     return f"outside of it: {', '.join(outside)}" if outside else ""
 
 
-def _shown(sums: _Sums, whole: int) -> Iterator[_Line]:
+def _tree_lines(sums: _Sums, whole: int) -> Iterator[_Line]:
     """Yield node, depth, ns, share and count of the lines of all trees as one."""
     for path in sorted((path for path in sums if len(path) == 1), key=lambda path: (path[0] in _OUTSIDE, -sums[path][0])):
         ns, count = sums[path]
@@ -123,7 +123,7 @@ def largest_parts(rows: Iterable[Row]) -> list[_Line]:
 
     The deepest go first, of these the shortest times.
     """
-    lines = list(_shown(*_summed(rows)))
+    lines = list(_tree_lines(*_summed(rows)))
     by_worth = sorted(range(len(lines)), key=lambda place: (lines[place][1], -lines[place][2]))
     return [lines[place] for place in sorted(by_worth[:_LINES])]
 

@@ -1,4 +1,4 @@
-"""Why an answer has no rows: what no capture holds, or which filter leaves nothing."""
+"""The reason why a view has no rows: what no capture holds, or which filter leaves nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightlens.store.filter_values import listed, values_in
 from nsightlens.views.figures import spans
-from nsightlens.views.needs import NEEDS, Need
+from nsightlens.views.requirements import REQUIREMENTS, Requirement
 
 if TYPE_CHECKING:
     from nsightlens.store.store import Store
@@ -23,7 +23,8 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
 
     asked: the view's own parameters, and only_<column> -> a value or several.
     """
-    missing = [_missing(store, NEEDS[name], asked) for name in view.needs if not _is_there(store, NEEDS[name].rows, asked)]
+    missing = [_missing(store, REQUIREMENTS[name], asked) for name in view.needs
+               if not _is_there(store, REQUIREMENTS[name].rows, asked)]
     if missing:
         return [f"{view.name} is empty: {text}" for text in missing]
     if of_tools := _not_of_tools(store, view, asked):
@@ -46,12 +47,12 @@ def why_empty(store: Store, view: View, asked: Mapping[str, object]) -> list[str
         runs = ", ".join(sorted(filters["run"]))
         return [f"{view.name} has no row of run {runs}: what it lists is in other runs. {view.summary}"]
     said = [line for column, wanted in filters.items() if column != "run"
-            for line in _none_of(column, wanted, _of_runs(rows, filters.get("run")))]
+            for line in _none_of(column, wanted, _rows_of_runs(rows, filters.get("run")))]
     shown = ", ".join(f"{column} {', '.join(sorted(wanted))}" for column, wanted in filters.items())
     return said or [f"{view.name} has no row with {shown} together; it has rows with each alone"]
 
 
-def _missing(store: Store, need: Need, asked: Mapping[str, object]) -> str:
+def _missing(store: Store, need: Requirement, asked: Mapping[str, object]) -> str:
     """Return what was not recorded and how to, or in which other form it was."""
     rows, said = need.otherwise or ("", "")
     return said if rows and _is_there(store, rows, asked) else f"{need.missing}: {need.remedy}"
@@ -60,13 +61,14 @@ def _missing(store: Store, need: Need, asked: Mapping[str, object]) -> str:
 def _not_of_tools(store: Store, view: View, asked: Mapping[str, object]) -> list[str]:
     """Return what each tool that is asked for did not record, or cannot; nothing where one of them recorded all."""
     tools = sorted(_several(asked["only_tool"])) if asked.get("only_tool") is not None else []
-    found = {tool: [name for name in view.needs if NEEDS[name].by and not _is_there(store, NEEDS[name].rows, asked, tool)]
+    found = {tool: [name for name in view.needs if REQUIREMENTS[name].by
+                    and not _is_there(store, REQUIREMENTS[name].rows, asked, tool)]
              for tool in tools}
     if not all(found.values()):
         return []
     lines = []
     for tool, names in found.items():
-        need = NEEDS[names[0]]
+        need = REQUIREMENTS[names[0]]
         why = f": {need.missing}: {need.by[tool]}" if tool in need.by else f", which does not record this: {need.remedy}"
         lines.append(f"{view.name} has no rows of {tool}{why}")
     return lines
@@ -85,14 +87,14 @@ def _several(value: object) -> set[str]:
     return {str(one) for one in value} if isinstance(value, (list, tuple, set, frozenset)) else {str(value)}
 
 
-def _of_runs(rows: list[dict[str, Any]], runs: set[str] | None) -> list[dict[str, Any]]:
+def _rows_of_runs(rows: list[dict[str, Any]], runs: set[str] | None) -> list[dict[str, Any]]:
     return [row for row in rows if runs is None or str(row.get("run")) in runs]
 
 
 def _not_there(store: Store, column: str, wanted: set[str], runs: set[str] | None) -> Iterator[str]:
     """Yield a line per run for a single value that no step of it has; of `step` and `rank` alone it is known which there are."""
     if column in ("step", "rank", "run"):
-        yield from _none_of(column, wanted, _of_runs(store.view("step_breakdown").select(["run", column]).to_pylist(), runs))
+        yield from _none_of(column, wanted, _rows_of_runs(store.view("step_breakdown").select(["run", column]).to_pylist(), runs))
 
 
 def _none_of(column: str, wanted: set[str], rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nsightlens.errors import UsageError
 from nsightlens.perfetto.events import Counts, Writer, process_names
-from nsightlens.perfetto.executions import Execution, Process, find
+from nsightlens.perfetto.executions import DrawnProcess, Execution, find
 from nsightlens.perfetto.files import check_name, trace_file
 from nsightlens.perfetto.reading import GPU, HOST, contexts, rows
 from nsightlens.perfetto.tracks import Tracks
@@ -73,7 +73,7 @@ def export(
     return Export(target, tuple(executions), file.events, counts)
 
 
-def _numbered(executions: list[Execution]) -> Iterator[tuple[int, Execution, Process]]:
+def _numbered(executions: list[Execution]) -> Iterator[tuple[int, Execution, DrawnProcess]]:
     """Yield every process with its number in the trace: OS process ids repeat across hosts and executions."""
     number = 0
     for execution in executions:

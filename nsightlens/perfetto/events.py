@@ -13,7 +13,7 @@ from nsightlens.perfetto.tracks import Track, Tracks
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nsightlens.perfetto.executions import Execution, Process
+    from nsightlens.perfetto.executions import DrawnProcess, Execution
 
 _MEMORY = ("memcpy", "memset", "migration", "decompression", "memory")
 
@@ -38,7 +38,7 @@ def microseconds(ns: int) -> str:
     return f"{sign}{whole // 1000}.{whole % 1000:03d}"
 
 
-def process_names(number: int, execution: Execution, process: Process) -> list[str]:
+def process_names(number: int, execution: Execution, process: DrawnProcess) -> list[str]:
     """Return the events that name a process and give its place among the others."""
     rank = "rank unknown" if process.rank is None else f"rank {process.rank}"
     system = " ".join(str(part) for part in (process.name, process.pid) if part is not None)
@@ -58,7 +58,7 @@ def _metadata(kind: str, pid: int, tid: int, key: str, value: object) -> str:
 class Writer:
     """The events of one process: keeps its threads, and on which of them each call stands."""
 
-    def __init__(self, process: Process, number: int, zero_ns: int, tracks: Tracks, counts: Counts) -> None:
+    def __init__(self, process: DrawnProcess, number: int, zero_ns: int, tracks: Tracks, counts: Counts) -> None:
         self._pid = number
         self._zero = zero_ns
         self._counts = counts

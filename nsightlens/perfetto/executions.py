@@ -35,7 +35,7 @@ _KNOWN_STEPS = "SELECT min(step) AS first, max(step) AS last FROM ranges WHERE k
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class DrawnProcess:
     """One OS process of a profile, the time to draw of it (relative to its profile's origin), and where its rows lie."""
 
     run: str
@@ -69,7 +69,7 @@ class Execution:
     """Processes that share a time axis, and its zero: epoch ns, or ns of their profile where the epoch is unknown."""
 
     name: str
-    processes: tuple[Process, ...]
+    processes: tuple[DrawnProcess, ...]
     zero_ns: int
 
     @property
@@ -77,7 +77,7 @@ class Execution:
         """Return the epoch time of the zero; None where the captures lack it."""
         return None if self.processes[0].origin_epoch_ns is None else self.zero_ns
 
-    def zero_of(self, process: Process) -> int:
+    def zero_of(self, process: DrawnProcess) -> int:
         """Return the start_ns of `process` that is drawn at zero."""
         return self.zero_ns - (process.origin_epoch_ns or 0)
 
@@ -86,7 +86,7 @@ def find(
     store: Store, runs: list[str] | None, ranks: list[int] | None, steps: tuple[int, int] | None,
 ) -> list[Execution]:
     """Return the executions to draw, in the order of runs. Raises UsageError where a filter leaves none, with the choices."""
-    every = [Process(**row) for row in store.sql(_PROCESSES).to_pylist()]
+    every = [DrawnProcess(**row) for row in store.sql(_PROCESSES).to_pylist()]
     chosen = _only(every, "run", runs)
     chosen = _only(chosen, "rank", ranks)
     if steps:
@@ -95,7 +95,7 @@ def find(
     return _grouped(process for process in sliced if process.rows)
 
 
-def _only(processes: list[Process], column: str, wanted: list[Any] | None) -> list[Process]:
+def _only(processes: list[DrawnProcess], column: str, wanted: list[Any] | None) -> list[DrawnProcess]:
     if not wanted:
         return processes
     found = [process for process in processes if getattr(process, column) in wanted]
@@ -107,7 +107,7 @@ def _only(processes: list[Process], column: str, wanted: list[Any] | None) -> li
     return found
 
 
-def _windows(store: Store, processes: list[Process], steps: tuple[int, int]) -> list[Process]:
+def _windows(store: Store, processes: list[DrawnProcess], steps: tuple[int, int]) -> list[DrawnProcess]:
     """Return the processes that have such steps, each with the time of them."""
     found = []
     for process in processes:
@@ -122,15 +122,15 @@ def _windows(store: Store, processes: list[Process], steps: tuple[int, int]) -> 
     return found
 
 
-def _grouped(processes: Iterable[Process]) -> list[Execution]:
+def _grouped(processes: Iterable[DrawnProcess]) -> list[Execution]:
     """Return the processes by execution: by the sidecar's word, else by run, tool and closeness in time.
 
     A process whose capture has no sidecar belongs to the one execution of its run and tool beside which it lies in time.
     """
     order = list(processes)
-    named: dict[tuple[str, str], list[Process]] = {}
-    apart: dict[tuple[str, str], list[Process]] = {}  # nothing shows how they align with others
-    rest: dict[tuple[str, str], list[Process]] = {}
+    named: dict[tuple[str, str], list[DrawnProcess]] = {}
+    apart: dict[tuple[str, str], list[DrawnProcess]] = {}  # nothing shows how they align with others
+    rest: dict[tuple[str, str], list[DrawnProcess]] = {}
     for process in order:
         if process.origin_epoch_ns is None:
             apart.setdefault((process.run, process.profile_id), []).append(process)
@@ -154,7 +154,7 @@ def _near(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return one[0] <= other[1] + _APART_NS and other[0] <= one[1] + _APART_NS
 
 
-def _clusters(processes: list[Process]) -> list[list[Process]]:
+def _clusters(processes: list[DrawnProcess]) -> list[list[DrawnProcess]]:
     """Return the processes in groups whose captures overlap in time or nearly do, earliest first."""
     ordered = sorted(processes, key=lambda process: process.span)
     start, end = np.array([process.span for process in ordered], np.int64).reshape(-1, 2).T
@@ -162,7 +162,7 @@ def _clusters(processes: list[Process]) -> list[list[Process]]:
     return [ordered[begin:stop] for begin, stop in pairwise([*bounds, len(ordered)])]
 
 
-def _distinct(clusters: list[list[Process]]) -> list[Execution]:
+def _distinct(clusters: list[list[DrawnProcess]]) -> list[Execution]:
     """Return the executions of these processes, with names that differ."""
     seen: dict[str, int] = {}
     named = []

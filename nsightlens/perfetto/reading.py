@@ -159,7 +159,7 @@ def slices(store: Store, process_id: str, window: tuple[int, int]) -> Slices | N
             FROM (SELECT start_ns, duration_ns, row_number() OVER (ORDER BY start_ns) - 1 AS number FROM ({source}))
             GROUP BY slice ORDER BY slice
         """
-        found = store.sql(query, _asked(process_id, window) | {"size": _SLICE}).to_pylist()
+        found = store.sql(query, _parameters(process_id, window) | {"size": _SLICE}).to_pylist()
         cuts[sort] = [row["first_ns"] for row in found]
         count += sum(row["rows"] for row in found)
         firsts += [row["first_ns"] for row in found]
@@ -184,8 +184,8 @@ def rows(store: Store, sort: str, process: Drawn) -> Iterator[pa.Table]:
     cuts = [*process.slices.cuts[sort], FOREVER[1]]
     for from_ns, to_ns in pairwise(cuts):
         if from_ns < to_ns:
-            yield store.sql(query, _asked(process.process_id, process.window) | {"from_ns": from_ns, "to_ns": to_ns})
+            yield store.sql(query, _parameters(process.process_id, process.window) | {"from_ns": from_ns, "to_ns": to_ns})
 
 
-def _asked(process_id: str, window: tuple[int, int]) -> dict[str, object]:
+def _parameters(process_id: str, window: tuple[int, int]) -> dict[str, object]:
     return {"process": process_id, "first": window[0], "last": window[1]}

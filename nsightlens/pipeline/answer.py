@@ -22,7 +22,7 @@ from nsightlens.store import answers
 from nsightlens.store.answers import EVENTS
 from nsightlens.store.bundle import Bundle, bundle
 from nsightlens.store.catalog import Change
-from nsightlens.store.writer import Known, Writing
+from nsightlens.store.writer import Known, StoreWriter
 
 _READ = TABLES.keys() | {templates_of(name) for name, table in TABLES.items() if table.varying}
 _FEW = 2
@@ -53,7 +53,7 @@ class Batch:
         return f"{len(self.profiles)} profiles of {runs}" if len(self.profiles) > 1 else runs
 
 
-def answer(change: Change, known: Known, writing: Writing, resources: Resources, wanted: bool | None) -> float | None:
+def answer(change: Change, known: Known, writing: StoreWriter, resources: Resources, wanted: bool | None) -> float | None:
     """Add to `change` the answers for all profiles of the store that lack them; return the seconds that took, None for none.
 
     writing: the store. wanted: True for all that can be kept, False for none; None: where the store is large enough to need them,

@@ -18,10 +18,10 @@ from nsightlens.errors import NsightlensError
 from nsightlens.pipeline import executors, memory, workers
 from nsightlens.pipeline.meter import Meter, OnProgress, counter
 from nsightlens.readers.measure import count_into, counted
-from nsightlens.store import across, answers, door, kept_rows
+from nsightlens.store import across, answers, catalog_opening, kept_rows
 from nsightlens.store.catalog import Change
 from nsightlens.store.store import CATALOG, Store
-from nsightlens.store.writer import Writing
+from nsightlens.store.writer import StoreWriter
 from nsightlens.views.header import View
 
 VIEWS: Mapping[str, Mapping[str, Any]] = dict.fromkeys((
@@ -53,7 +53,7 @@ class _Recording(Store):
         return rows
 
 
-def answer_across(writing: Writing, change: Change, wanted: bool | None, on_progress: OnProgress | None) -> float | None:
+def answer_across(writing: StoreWriter, change: Change, wanted: bool | None, on_progress: OnProgress | None) -> float | None:
     """Have the store, with `change` committed, keep its answers across profiles; return the seconds that took, None for none.
 
     wanted: as for `answer`. They are computed in a process of its own, which gives its memory back. Where they cannot be, the
@@ -79,14 +79,14 @@ def answer_across(writing: Writing, change: Change, wanted: bool | None, on_prog
     return time.perf_counter() - began
 
 
-def _is_worth_it(writing: Writing, change: Change, wanted: bool | None) -> bool:
+def _is_worth_it(writing: StoreWriter, change: Change, wanted: bool | None) -> bool:
     """Return whether to answer: where nobody asked for it, if most events are new. So one rank more costs no more than itself."""
     if wanted is False or isinstance(writing.store, RemotePath) or not (change.added or wanted):
         return False
     new = sum(rows.get(table, 0) for *_, rows in change.added for table in answers.EVENTS)
     if not wanted and 2 * new < answers.WORTH_IT:
         return False
-    with closing(door.attach(writing.path / CATALOG)) as connection:
+    with closing(catalog_opening.attach(writing.path / CATALOG)) as connection:
         ((profiles, every),) = connection.execute(_EVENTS, [answers.EVENTS]).fetchall()
         is_large = every >= answers.WORTH_IT and 2 * new >= every
         return profiles > 1 and (wanted or is_large) and not across.are_kept(connection)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from nsightlens.attribution.stacks import Frames
 from nsightlens.columns.row_templates import RowTemplates, expand, stored_schema, stored_template_schema
 from nsightlens.pipeline import small_tables
-from nsightlens.pipeline.derived import (
+from nsightlens.pipeline.derivation import (
     LaunchNumbers,
     SummaryNames,
     launch_numbers,
@@ -23,17 +23,17 @@ from nsightlens.pipeline.derived import (
     outlasting,
     recorded_calls,
 )
-from nsightlens.pipeline.identified import Identified, identify
-from nsightlens.pipeline.recorded import SMALL, Recorded
+from nsightlens.pipeline.identity import ProfileIdentity, identify
+from nsightlens.pipeline.profile_rows import SMALL, ProfileRows
 from nsightlens.readers.batches import conform
 from nsightlens.schema import FRAMES, ROW_LINKS, TABLES, TEMPLATE, Table, templates_of
-from nsightlens.store.prose import without_secrets_in_prose
+from nsightlens.store.secret_free_rows import without_secrets_in_prose
 
 _Links = Mapping[str, tuple[str, int]]
 """Column that is the id of a row of another table -> the column with its number in the window, and the id of number 0."""
 
 
-class Derived(Protocol):
+class DerivedColumns(Protocol):
     """Columns that were derived for the rows (or templates) of a table."""
 
     def columns(self, rows: slice, known: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
@@ -48,7 +48,7 @@ class Splits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ParquetPart:
     """One Parquet part to write: its name (a table, or its templates), its columns, and its rows, made while they are read."""
 
     name: str
@@ -56,7 +56,7 @@ class Part:
     batches: Iterator[pa.RecordBatch]
 
 
-def parts(recorded: Recorded) -> Iterator[Part]:
+def parts(recorded: ProfileRows) -> Iterator[ParquetPart]:
     """Yield the parts of a profile: while the next is derived, those before may be written. Raises OverlapError."""
     identified = identify(recorded)
     calls = recorded_calls(recorded, identified)
@@ -74,7 +74,7 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     links, times = work.links, work.times
     kernels, memory_ops = work.attributed.get("kernels"), work.attributed.get("memory_ops")
     del work
-    derived: list[Derived | None] = [numbers, links["kernels"], times["kernels"], kernels, late]
+    derived: list[DerivedColumns | None] = [numbers, links["kernels"], times["kernels"], kernels, late]
     yield from _templated(identified, recorded, "kernels", derived, kernels, named)
     yield from _templated(identified, recorded, "memory_ops", [links["memory_ops"], times["memory_ops"], memory_ops], memory_ops)
     yield from _templated(identified, recorded, "graph_executions", [])
@@ -83,39 +83,42 @@ def parts(recorded: Recorded) -> Iterator[Part]:
     for name, made_by in calls_of.items():
         yield from _templated(identified, recorded, name, [made_by])
     yield from _templated(identified, recorded, "ranges", [ranges], ranges)
-    plain: dict[str, Derived | None] = {"metric_summaries": SummaryNames(recorded.profile.tool), "allocations": allocations}
+    plain: dict[str, DerivedColumns | None] = {"metric_summaries": SummaryNames(recorded.profile.tool),
+                                               "allocations": allocations}
     for table in TABLES.values():
         if table.name in SMALL:
-            yield Part(table.name, stored_schema(table), iter([small_tables.batch(table, identified, recorded)]))
+            yield ParquetPart(table.name, stored_schema(table), iter([small_tables.batch(table, identified, recorded)]))
         elif not table.varying and table is not FRAMES:
             rows = _plain(identified, recorded, table, numbers, plain.get(table.name))
-            yield Part(table.name, stored_schema(table), rows)
+            yield ParquetPart(table.name, stored_schema(table), rows)
 
 
-def _frames(identified: Identified, frames: Frames) -> Part:
+def _frames(identified: ProfileIdentity, frames: Frames) -> ParquetPart:
     """Return the part of the Python frames, which belong to a process and to no window."""
     columns = frames.columns() | identified.process_columns(frames.process(), None)
     columns |= identified.stamp(len(columns["name"]), 0)
     batch = _conformed(columns, stored_schema(FRAMES), FRAMES)
-    return Part(FRAMES.name, stored_schema(FRAMES), iter([batch]))
+    return ParquetPart(FRAMES.name, stored_schema(FRAMES), iter([batch]))
 
 
 def _templated(
-    identified: Identified, recorded: Recorded, name: str, derived: Sequence[Derived | None], splits: Splits | None = None,
-    of_templates: Derived | None = None,
-) -> Iterator[Part]:
+    identified: ProfileIdentity, recorded: ProfileRows, name: str, derived: Sequence[DerivedColumns | None], splits: Splits
+    | None = None,
+    of_templates: DerivedColumns | None = None,
+) -> Iterator[ParquetPart]:
     """Yield the two parts of a table that is stored as facts and templates. derived: for its rows; of_templates: for these."""
     table = TABLES[name]
     templates = recorded.templates[name]
     links = _links(identified, recorded, table)
     facts = _facts(identified, table, _stamped(identified, table, templates, of_templates, links), derived)
-    yield Part(name, stored_schema(table), facts)
+    yield ParquetPart(name, stored_schema(table), facts)
     dimension = _dimension(table, _stamped(identified, table, templates, of_templates, links), splits)
-    yield Part(templates_of(name), stored_template_schema(table), dimension)
+    yield ParquetPart(templates_of(name), stored_template_schema(table), dimension)
 
 
 def _facts(
-    identified: Identified, table: Table, generations: Iterator[tuple[int, pa.RecordBatch]], derived: Sequence[Derived | None],
+    identified: ProfileIdentity, table: Table, generations: Iterator[tuple[int, pa.RecordBatch]],
+    derived: Sequence[DerivedColumns | None],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table, with all columns, and the number of each row's template."""
     done, first, known = 0, 0, None
@@ -140,7 +143,7 @@ def _dimension(
 
 
 def _stamped(
-    identified: Identified, table: Table, templates: RowTemplates, derived: Derived | None, links: Sequence[_Links],
+    identified: ProfileIdentity, table: Table, templates: RowTemplates, derived: DerivedColumns | None, links: Sequence[_Links],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield (number of the first, templates) per generation, with the columns that tell where they come from."""
     for window, first, batch in templates.read():
@@ -154,7 +157,7 @@ def _stamped(
 
 
 def _plain(
-    identified: Identified, recorded: Recorded, table: Table, numbers: LaunchNumbers, derived: Derived | None,
+    identified: ProfileIdentity, recorded: ProfileRows, table: Table, numbers: LaunchNumbers, derived: DerivedColumns | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table that is stored as it is."""
     done, links = 0, _links(identified, recorded, table)
@@ -174,7 +177,7 @@ def _plain(
             done += batch.num_rows
 
 
-def _links(identified: Identified, recorded: Recorded, table: Table) -> list[_Links]:
+def _links(identified: ProfileIdentity, recorded: ProfileRows, table: Table) -> list[_Links]:
     """Return, for each window, the columns of a table that are ids of rows of another."""
     return [{id_: (row, identified.base + recorded.columns.first_row(other, index))
              for id_, (row, other) in ROW_LINKS.get(table.name, {}).items()} for index in range(len(identified.windows))]
@@ -186,7 +189,7 @@ def _linked(columns: Mapping[str, pa.Array], links: _Links) -> dict[str, pa.Arra
 
 
 def _numbered(
-    identified: Identified, table: Table, columns: dict[str, pa.Array], rows: slice, shift: int,
+    identified: ProfileIdentity, table: Table, columns: dict[str, pa.Array], rows: slice, shift: int,
 ) -> dict[str, pa.Array]:
     """Return the columns with times on the profile's origin, and the ids of the rows."""
     if shift:
@@ -197,7 +200,7 @@ def _numbered(
 
 
 def _with(
-    columns: dict[str, pa.Array], rows: slice, derived: Sequence[Derived | None], target: pa.Schema, table: Table,
+    columns: dict[str, pa.Array], rows: slice, derived: Sequence[DerivedColumns | None], target: pa.Schema, table: Table,
 ) -> pa.RecordBatch:
     for each in derived:
         if each is not None:

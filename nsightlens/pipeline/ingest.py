@@ -16,25 +16,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nsightlens.analyses import Ask
-from nsightlens.discovery.files import Found, find, fingerprint, has_changed, look_at, path_text, still_written
-from nsightlens.discovery.looks import Fingerprint, Looks
+from nsightlens.discovery.files import CaptureFile, find, fingerprint, has_changed, look_at, path_text, still_written
 from nsightlens.discovery.profiles import Group, Grouping, group, profile_id
 from nsightlens.discovery.ranks import rank_from_name
 from nsightlens.discovery.remote import path_of
+from nsightlens.discovery.sniff_cache import Fingerprint, SniffCache
 from nsightlens.errors import ReadError, StoreError, UnknownFormatError, UsageError, other_schema
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.answer_across import answer_across
-from nsightlens.pipeline.kept import held, instead_of, is_at_its_path, note_broken_parts, recorded_over
 from nsightlens.pipeline.meter import OnProgress
 from nsightlens.pipeline.plan import Plan, Resources, Task, read_profile
-from nsightlens.pipeline.recorded import Profile
+from nsightlens.pipeline.profile_rows import ProfileInput
+from nsightlens.pipeline.superseded import held, instead_of, is_at_its_path, note_broken_parts, recorded_over
 from nsightlens.readers.ncu import mergeable
 from nsightlens.schema import SCHEMA_VERSION, TABLES, TEMPLATE
 from nsightlens.store import checks, compaction
 from nsightlens.store.catalog import Change
 from nsightlens.store.store import CATALOG, locate
-from nsightlens.store.writer import Known, Writing
+from nsightlens.store.writer import Known, StoreWriter
 
 _POOLED = """
 SELECT code, min(message) || CASE WHEN count(*) > 1 THEN ' (and ' || (count(*) - 1) || ' more)' ELSE '' END AS message
@@ -58,7 +58,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Report:
+class IngestReport:
     """What an ingest did, for the person who waits for it."""
 
     store: Path
@@ -90,7 +90,7 @@ def ingest(
     roots: Iterable[str | Path], store: str | Path | None = None, *, run: str | None = None, rank_pattern: str | None = None,
     jobs: int | None = None, materialise: bool = True, answers: bool | None = None, executor: Executor | None = None,
     on_progress: OnProgress | None = None, on_wait: Callable[[str], None] | None = None,
-) -> Report:
+) -> IngestReport:
     """Read every capture below `roots` into the store, and return what was done.
 
     Only what is new or has changed is read. One unreadable file never stops the others. `executor` replaces our own worker
@@ -103,11 +103,11 @@ def ingest(
     if jobs is not None and jobs < 1:
         raise UsageError("jobs: at least one process reads", subject="jobs", value=jobs)
     jobs = jobs or workers.available()
-    with Writing(locate(store), materialise=materialise, on_wait=on_wait) as writing:
+    with StoreWriter(locate(store), materialise=materialise, on_wait=on_wait) as writing:
         known = writing.known()
         if known.older_schema is not None:
             raise other_schema(writing.store, known.older_schema, SCHEMA_VERSION)
-        looks = Looks(writing.path)
+        looks = SniffCache(writing.path)
         found = find(roots, run=run, rank_pattern=rank_pattern, taken=known.runs, held=held(known), looks=looks)
         _LOG.info("%d files found; %d of them are captures", len(found), sum(f.tool is not None for f in found))
         for file in found:
@@ -129,14 +129,14 @@ def ingest(
     return report
 
 
-def look_again(rows: Iterable[dict[str, Any]], known: Known, looks: Looks | None = None) -> list[Found]:
+def look_again(rows: Iterable[dict[str, Any]], known: Known, looks: SniffCache | None = None) -> list[CaptureFile]:
     """Return what files of the store are now, under the runs that they have there; those that are gone are left out."""
     again = ((path_of(row["path"]), row["run"]) for row in rows)
     return [look_at(path, path_of(known.runs.get(run, path.parent)), run, run_is_given=True, looks=looks)
             for path, run in again if path.exists()]
 
 
-def _ranked_as_before(file: Found, known: Known, store: Path) -> Found:
+def _ranked_as_before(file: CaptureFile, known: Known, store: Path) -> CaptureFile:
     """Return the file with the rank that its name has by the pattern that its run was read with. Raises StoreError."""
     pattern = known.patterns.get(file.run)
     if not pattern:
@@ -150,8 +150,9 @@ def _ranked_as_before(file: Found, known: Known, store: Path) -> Found:
 
 
 def read_new(
-    found: list[Found], writing: Writing, known: Known, run_is_given: bool, resources: Resources, looks: Looks | None = None,
-) -> tuple[Change, Report]:
+    found: list[CaptureFile], writing: StoreWriter, known: Known, run_is_given: bool, resources: Resources, looks: SniffCache
+    | None = None,
+) -> tuple[Change, IngestReport]:
     """Read those profiles of the files that are new, have changed or are older than the rules; nothing is committed."""
     prints, failed = _fingerprints(found, looks)
     found = [replace(f, tool=None, refused=failed[f.path]) if f.path in failed else f for f in found]
@@ -181,7 +182,9 @@ def is_needed(change: Change, known: Known) -> bool:
     return bool(changes) or not known.has_views
 
 
-def _fingerprints(found: Sequence[Found], looks: Looks | None) -> tuple[dict[Path, Fingerprint], dict[Path, ReadError]]:
+def _fingerprints(
+    found: Sequence[CaptureFile], looks: SniffCache | None,
+) -> tuple[dict[Path, Fingerprint], dict[Path, ReadError]]:
     prints: dict[Path, Fingerprint] = {}
     failed: dict[Path, ReadError] = {}
     for file in found:
@@ -193,7 +196,7 @@ def _fingerprints(found: Sequence[Found], looks: Looks | None) -> tuple[dict[Pat
     return prints, failed
 
 
-def _fingerprint(file: Found, looks: Looks | None) -> Fingerprint:
+def _fingerprint(file: CaptureFile, looks: SniffCache | None) -> Fingerprint:
     """Return the fingerprint of a file; what it and the first look show is remembered, where no write came between them."""
     now_ns, status = time.time_ns(), file.path.stat()
     found = fingerprint(file.path)
@@ -203,8 +206,8 @@ def _fingerprint(file: Found, looks: Looks | None) -> Fingerprint:
 
 
 def _at_home(
-    found: list[Found], prints: dict[Path, Fingerprint], known: Known,
-) -> tuple[list[Found], dict[str, tuple[dict[str, Any], str]]]:
+    found: list[CaptureFile], prints: dict[Path, Fingerprint], known: Known,
+) -> tuple[list[CaptureFile], dict[str, tuple[dict[str, Any], str]]]:
     """Give a folder that was moved or renamed since an earlier ingest the run that it had then.
 
     A run is the same where a file of it is known by content under another run, and is gone from its old path. Returns the files,
@@ -220,9 +223,9 @@ def _at_home(
     return [replace(f, run=homes.get(f.run, f.run)) for f in found], moved
 
 
-def _settle(plan: Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Change, Report]:
+def _settle(plan: Plan, grouping: Grouping, found: Sequence[CaptureFile]) -> tuple[Change, IngestReport]:
     """Return what changes in the store, and the report."""
-    change, report = Change(), Report(plan.writing.store, files_seen=len(found),
+    change, report = Change(), IngestReport(plan.writing.store, files_seen=len(found),
                                        duplicates={path: twin for (_, path), twin in grouping.duplicates.items()})
     places: dict[tuple[str, Path], tuple[str, int]] = {}
     before = {(row["run"], row["path"]): row["profile_id"] for row in plan.known.files}
@@ -257,8 +260,9 @@ def _settle(plan: Plan, grouping: Grouping, found: Sequence[Found]) -> tuple[Cha
 
 
 def _settle_file(
-    file: Found, places: dict[tuple[str, Path], tuple[str, int]], errors: dict[Path, ReadError], grouping: Grouping, plan: Plan,
-    change: Change, report: Report,
+    file: CaptureFile, places: dict[tuple[str, Path], tuple[str, int]], errors: dict[Path, ReadError], grouping: Grouping,
+    plan: Plan,
+    change: Change, report: IngestReport,
 ) -> None:
     row: dict[str, Any] = {"path": path_text(file.path), "run": file.run, "tool": file.tool, "kind": file.kind,
                            "bytes": file.bytes, "modified_ns": file.modified_ns, "outcome": "ignored", "reason": None,
@@ -293,7 +297,7 @@ def _read_or_partial(plan: Plan, row: dict[str, Any]) -> str:
     return "partial" if row["truncated"] and row["events_lost"] != 0 else "read"
 
 
-def note(change: Change, file: Found, severity: str, code: str, message: str) -> None:
+def note(change: Change, file: CaptureFile, severity: str, code: str, message: str) -> None:
     """Add a diagnostic about a file as a whole."""
     change.diagnostics.append({"path": path_text(file.path), "run": file.run, "tool": file.tool, "severity": severity,
                                "code": code, "count": 1, "message": message})
@@ -313,7 +317,7 @@ def read_one(path: str | Path) -> dict[str, pa.Table]:
     one = Group(file.run, file.tool, ((file,),))
     with TemporaryDirectory(prefix="nsightlens-") as folder:
         prints = {file.path: fingerprint(file.path)}
-        profile = Profile(profile_id(one, prints), one.run, one.tool, ((file.path,),), file.sidecar, file.rank_hint)
+        profile = ProfileInput(profile_id(one, prints), one.run, one.tool, ((file.path,),), file.sidecar, file.rank_hint)
         export = Path(folder) / f"export{file.report.suffix}" if file.report else None
         rows = read_profile(Task(profile, Path(folder) / "parts", file.report, export), workers.available())
         if has_changed(file):

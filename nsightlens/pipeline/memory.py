@@ -1,4 +1,4 @@
-"""What a process of ours keeps out of its memory: modules that it has no use for, and freed blocks."""
+"""Less memory for our processes: pandas is not imported, and freed blocks go back to the system."""
 
 from __future__ import annotations
 

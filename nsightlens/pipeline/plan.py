@@ -17,16 +17,16 @@ from typing import Any
 
 from nsightlens.discovery.export import PACKED_SQLITE, VendorReport, convert
 from nsightlens.discovery.files import has_changed, still_written
-from nsightlens.discovery.looks import Fingerprint
 from nsightlens.discovery.profiles import Group, profile_id
 from nsightlens.discovery.remote import path_of
+from nsightlens.discovery.sniff_cache import Fingerprint
 from nsightlens.errors import OverlapError, ReadError, StoreError, UsageError
 from nsightlens.pipeline import executors, workers
 from nsightlens.pipeline.meter import Meter, OnProgress, counter
-from nsightlens.pipeline.recorded import Profile
+from nsightlens.pipeline.profile_rows import ProfileInput
 from nsightlens.readers.measure import count_into
 from nsightlens.store import damage, rules
-from nsightlens.store.writer import Known, Writing
+from nsightlens.store.writer import Known, StoreWriter
 
 _LOG = logging.getLogger(__name__)
 _HOLDS_ROWS = ("read", "partial", "missing", "replaced")
@@ -44,7 +44,7 @@ class Resources:
 class Plan:
     """The profiles to read, and those that can stay as they are."""
 
-    def __init__(self, writing: Writing, known: Known, prints: dict[Path, Fingerprint]) -> None:
+    def __init__(self, writing: StoreWriter, known: Known, prints: dict[Path, Fingerprint]) -> None:
         self.writing = writing
         self.prints = prints
         self.known = known
@@ -133,7 +133,7 @@ class Plan:
     def _task(self, name: str) -> Task:
         one = self.groups[name]
         windows = tuple(tuple(f.path.absolute() for f in window) for window in one.windows)
-        profile = Profile(name, one.run, one.tool, windows, one.first.sidecar, one.first.rank_hint)
+        profile = ProfileInput(name, one.run, one.tool, windows, one.first.sidecar, one.first.rank_hint)
         report = one.first.report
         export = Path(f"{self.prints[one.first.path].text}{report.suffix}") if report else None
         if export and report != PACKED_SQLITE:
@@ -144,7 +144,7 @@ class Plan:
         path = self.groups[name].first.path
         try:
             self.written[name] = future.result()
-            _LOG.info("read %s: %s", ", ".join(str(file.path) for file in self.groups[name].files), _said(self.written[name]))
+            _LOG.info("read %s: %s", ", ".join(str(file.path) for file in self.groups[name].files), _describe(self.written[name]))
         except ReadError as exc:
             self.errors[name] = exc
         except OverlapError:
@@ -174,7 +174,7 @@ class Plan:
                 export.unlink(missing_ok=True)
 
 
-def _said(rows: dict[str, int]) -> str:
+def _describe(rows: dict[str, int]) -> str:
     """Return the parts of a profile that have rows, with how many."""
     return ", ".join(f"{count:,} {part}" for part, count in rows.items() if count and not part.startswith("_"))
 
@@ -201,7 +201,7 @@ class Task:
     export: where the converted report is kept; a bare name for one that goes again once it is read.
     """
 
-    profile: Profile
+    profile: ProfileInput
     folder: Path
     report: VendorReport | None
     export: Path | None

@@ -9,20 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nsightlens.columns.spool import write_part
-from nsightlens.pipeline import memory, recorded
-from nsightlens.pipeline.assemble import Part, parts
-from nsightlens.pipeline.recorded import Profile
+from nsightlens.pipeline import memory, profile_rows
+from nsightlens.pipeline.assemble import ParquetPart, parts
+from nsightlens.pipeline.profile_rows import ProfileInput
 
 _SIDE_BY_SIDE = 2  # parts that are written at once: each holds some row groups in memory
 
 
-def write_parts(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str, int]:
+def write_parts(profile: ProfileInput, directory: Path, *, jobs: int = 1) -> dict[str, int]:
     """Read the profile, write `directory`/<part>.parquet for every part that has rows, return their row counts.
 
     Raises ReadError where one of its windows cannot be read at all, OverlapError where they overlap.
     """
     directory.mkdir(exist_ok=True)
-    read = recorded.read(profile, directory, jobs=jobs)
+    read = profile_rows.read(profile, directory, jobs=jobs)
     memory.give_back()
     if jobs == 1:
         rows = [_write(part, directory) for part in parts(read)]
@@ -33,6 +33,6 @@ def write_parts(profile: Profile, directory: Path, *, jobs: int = 1) -> dict[str
     return {name: count for name, count in rows if count}
 
 
-def _write(part: Part, directory: Path) -> tuple[str, int]:
+def _write(part: ParquetPart, directory: Path) -> tuple[str, int]:
     """Write one part, and return its name and rows (0: no file)."""
     return part.name, write_part(directory / f"{part.name}.parquet", part.schema, part.batches)

@@ -14,15 +14,15 @@ from nsightlens.errors import StoreError, no_store
 from nsightlens.pipeline import memory, workers
 from nsightlens.pipeline.answer import answer
 from nsightlens.pipeline.answer_across import answer_across
-from nsightlens.pipeline.ingest import Report, is_needed, look_again, read_new
-from nsightlens.pipeline.kept import is_at_its_path
+from nsightlens.pipeline.ingest import IngestReport, is_needed, look_again, read_new
 from nsightlens.pipeline.meter import OnProgress
 from nsightlens.pipeline.plan import Resources
+from nsightlens.pipeline.superseded import is_at_its_path
 from nsightlens.store import rules
 from nsightlens.store.catalog import Change
-from nsightlens.store.ground import OLDER
 from nsightlens.store.store import is_store, locate
-from nsightlens.store.writer import Known, Writing
+from nsightlens.store.store_folder import OLDER
+from nsightlens.store.writer import Known, StoreWriter
 
 _GONE = "it is gone; its rows are kept"
 
@@ -36,7 +36,7 @@ class Refreshed:
         that could not be read again.
     """
 
-    report: Report
+    report: IngestReport
     gone: list[str] = field(default_factory=list)
     matched: int = 0
     rebuilt_from: int | None = None
@@ -56,13 +56,13 @@ def refresh(
     if not is_store(path):
         raise no_store(path)
     resources = Resources(jobs or workers.available(), executor, on_progress)
-    with Writing(path, on_wait=on_wait) as writing:
+    with StoreWriter(path, on_wait=on_wait) as writing:
         known = writing.known()
         done = _refresh if known.older_schema is None else _rebuild
         return done(writing, known, resources)
 
 
-def _refresh(writing: Writing, known: Known, resources: Resources) -> Refreshed:
+def _refresh(writing: StoreWriter, known: Known, resources: Resources) -> Refreshed:
     captures = [row for row in known.files if row["profile_id"]]
     here = [row for row in captures if _is_here(row)]
     gone = [row for row in captures if not _is_here(row)]
@@ -96,7 +96,7 @@ def _match_again(change: Change, captures: list[dict[str, Any]], known: Known) -
             change.matched.setdefault(name, (row["run"], now))
 
 
-def _rebuild(writing: Writing, known: Known, resources: Resources) -> Refreshed:
+def _rebuild(writing: StoreWriter, known: Known, resources: Resources) -> Refreshed:
     """Read all captures of a store of an older schema again; the older catalog stays where some of its rows would be lost."""
     captures = {row["path"] for row in known.files if row["profile_id"]}
     gone = sorted({row["path"] for row in known.files if row["profile_id"] and not _is_here(row)})

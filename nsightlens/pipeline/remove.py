@@ -12,13 +12,13 @@ from nsightlens.discovery.files import path_text
 from nsightlens.discovery.remote import RemotePath, path_of
 from nsightlens.errors import UsageError, no_store, other_schema
 from nsightlens.pipeline import memory
-from nsightlens.pipeline.kept import instead_of, note_broken_parts
+from nsightlens.pipeline.superseded import instead_of, note_broken_parts
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import no_links
 from nsightlens.store.catalog import Change
 from nsightlens.store.filter_values import listed
 from nsightlens.store.store import Store, is_store, locate
-from nsightlens.store.writer import Writing
+from nsightlens.store.writer import StoreWriter
 from nsightlens.views.figures import counted, spans
 
 Row = dict[str, Any]
@@ -79,7 +79,7 @@ def remove(
     if dry_run:
         with Store(path) as opened:
             return _picked(opened, run, file, dry_run=True)[0]
-    with Writing(path, on_wait=on_wait) as writing:
+    with StoreWriter(path, on_wait=on_wait) as writing:
         known = writing.known()
         if known.older_schema is not None:
             raise other_schema(writing.store, known.older_schema, SCHEMA_VERSION)
@@ -104,7 +104,7 @@ def _picked(store: Store, run: str | None, file: str | Path | None, *, dry_run: 
     files = store.sql("SELECT run, path, outcome, profile_id, reason FROM files ORDER BY run, path").to_pylist()
     rows = [row for row in files if run in (None, row["run"])]
     if file is not None:
-        rows = _of_capture(rows, file, run)
+        rows = _capture_rows(rows, file, run)
     name = run or str(rows[0]["run"])
     left = [row for row in files if row["run"] == name and row["outcome"] != "ignored" and row not in rows]
     if not left:
@@ -119,7 +119,7 @@ def _picked(store: Store, run: str | None, file: str | Path | None, *, dry_run: 
                            runs_gone=set() if left else {name})
 
 
-def _of_capture(rows: Sequence[Row], file: str | Path, run: str | None) -> list[Row]:
+def _capture_rows(rows: Sequence[Row], file: str | Path, run: str | None) -> list[Row]:
     """Return the rows of `files` that go with a capture: its own, those of its profile, and those of duplicates of these."""
     text = str(file)
     here = text if isinstance(path_of(file), RemotePath) else path_text(Path(file).absolute())

@@ -11,16 +11,16 @@ import pyarrow as pa
 from nsightlens.columns.row_templates import stored_schema
 from nsightlens.discovery.files import path_text
 from nsightlens.discovery.ranks import Selection
-from nsightlens.pipeline.identified import Identified
+from nsightlens.pipeline.identity import ProfileIdentity
 from nsightlens.pipeline.processes import Row
-from nsightlens.pipeline.recorded import Recorded
+from nsightlens.pipeline.profile_rows import ProfileRows
 from nsightlens.readers.batches import diagnostic, rows_to_batch
 from nsightlens.schema import Table
 from nsightlens.store import rules
-from nsightlens.store.prose import without_secrets_in_prose
+from nsightlens.store.secret_free_rows import without_secrets_in_prose
 
 
-def batch(table: Table, identified: Identified, recorded: Recorded) -> pa.RecordBatch:
+def batch(table: Table, identified: ProfileIdentity, recorded: ProfileRows) -> pa.RecordBatch:
     """Return the stored rows of one of the small tables."""
     listed: dict[str, Callable[[], Iterable[Row]]] = {
         "processes": lambda: ({**p.row, "process_id": p.process_id} for p in identified.processes),
@@ -33,7 +33,7 @@ def batch(table: Table, identified: Identified, recorded: Recorded) -> pa.Record
     return without_secrets_in_prose(rows, table)
 
 
-def _profile(identified: Identified, recorded: Recorded) -> Row:
+def _profile(identified: ProfileIdentity, recorded: ProfileRows) -> Row:
     heads = [w.small["profiles"][0] for w in identified.windows if w.small["profiles"]]
     row: dict[str, Any] = dict(heads[0]) if heads else {}
     for total in ("events", "events_lost"):
@@ -56,7 +56,7 @@ def _profile(identified: Identified, recorded: Recorded) -> Row:
     }
 
 
-def _diagnostics(identified: Identified) -> list[Row]:
+def _diagnostics(identified: ProfileIdentity) -> list[Row]:
     profile = identified.profile
     rows: list[Row] = []
     for code, message, count in identified.warnings:

@@ -1,4 +1,4 @@
-"""Worker processes: started without the caller's script, and gone when their parent is gone."""
+"""Worker processes of an ingest: started without the caller's script, and gone when their parent is gone."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _MOST = 8  # runs and tools
 _LABELLED = 32  # processes whose names fit below their bars
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def distributed_overview(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return two panels per run and tool of `table` (rows of the view `distributed_overview`), a bar per process.
 

@@ -88,7 +88,7 @@ def _wrap(figure: Figure) -> None:
         text.set_text("\n".join(wrap(text.get_text(), max(_SHORTEST, letters))))
 
 
-def of_rows(draw: Callable[_P, _Figure]) -> Callable[_P, _Figure]:
+def drawn_from_rows(draw: Callable[_P, _Figure]) -> Callable[_P, _Figure]:
     """Let a plot pass the gate, and refuse rows of another view, with the call that draws them."""
     name = draw.__name__
 

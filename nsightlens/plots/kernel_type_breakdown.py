@@ -21,7 +21,7 @@ _DARK = ("compute", "communication", "memory", "unknown")
 _WIDE_ENOUGH = 0.07  # of the longest bar: a share is written into the part
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def kernel_type_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per run and tool of `table` (rows of the view `kernel_type_breakdown`), a bar per GPU and window.
 

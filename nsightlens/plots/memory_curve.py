@@ -19,7 +19,7 @@ _SIZES = ("allocated_bytes", "reserved_bytes", "net_bytes")
 _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "device_type", "device")
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def memory_curve(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per process and device of `table` (rows of the view `memory_curve`), GPUs first, at most 16.
 

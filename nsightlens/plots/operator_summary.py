@@ -14,7 +14,7 @@ _LEAST = 0.0005
 """Share of the time below which an operator has no bar: it would be 0.0 %."""
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def operator_summary(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per run and tool of `table` (rows of the view `operator_summary`): the 20 operators with most GPU time.
 

@@ -15,7 +15,7 @@ _KEYS = ("run", "tool", "rank", "profile_id", "process_id", "window_index", "dev
 _FULL = 1024  # launches that a stream's queue holds
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def queue_length_series(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per process and GPU of `table` (rows of the view `queue_length_series`), a line per stream, at most 16.
 

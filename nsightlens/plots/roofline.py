@@ -19,7 +19,7 @@ from nsightlens.names.kernel_names import labels as names_of
 from nsightlens.plots import roofline_labels as placing
 from nsightlens.plots import roofline_roofs as roof_lines
 from nsightlens.plots import roofline_times as times
-from nsightlens.plots.frame import Picture, clean, of_rows, resize, settle, short
+from nsightlens.plots.frame import Picture, clean, drawn_from_rows, resize, settle, short
 from nsightlens.plots.roofline_roofs import LEVELS, Row, Source, levels_of, precision_name
 from nsightlens.views.palette import COLOURS
 
@@ -38,7 +38,7 @@ _WIDTH = 135  # characters of the note that fit into a panel's width
 Key = tuple[Any, Any]
 
 
-@of_rows
+@drawn_from_rows
 def roofline(
     table: pa.Table, *, roofs: Source = "ncu", size: tuple[float, float] | None = None, title: str | None = None,
     notes: bool = False,

@@ -30,7 +30,7 @@ _RIDGES: tuple[tuple[Xy, Literal["left", "center", "right"]], ...] = (  # in poi
     ((12, -14), "left"), ((-12, 10), "right"))
 
 
-class _Place(NamedTuple):
+class _Anchor(NamedTuple):
     """A place for a text: where it is anchored (data), how far off that (points), and its alignment."""
 
     at: Xy
@@ -58,7 +58,7 @@ def _settled(axes: Axes, text: Annotation, taken: Boxes) -> Boxes:
     kind = text.get_gid()
     angle = _angle(axes) if kind == SLOPE else 0.0
     places = {FLAT: _on_flat, SLOPE: _on_slope, RIDGE: _at_ridge}[str(kind)](axes, text)
-    best: tuple[int, _Place, Boxes] | None = None
+    best: tuple[int, _Anchor, Boxes] | None = None
     for place in places:
         boxes = _boxes(axes, text, place, angle)
         outside = sum(not axes.bbox.contains(*corner) for box in (boxes[0], boxes[-1]) for corner in (box.min, box.max))
@@ -75,14 +75,14 @@ def _settled(axes: Axes, text: Annotation, taken: Boxes) -> Boxes:
     return best[2]
 
 
-def _put(text: Annotation, place: _Place) -> None:
+def _put(text: Annotation, place: _Anchor) -> None:
     text.xy = place.at
     text.set_position(place.off)
     text.set_horizontalalignment(place.align)
     text.set_verticalalignment(place.above if text.get_gid() != RIDGE else "baseline")
 
 
-def _boxes(axes: Axes, text: Annotation, place: _Place, angle: float) -> Boxes:
+def _boxes(axes: Axes, text: Annotation, place: _Anchor, angle: float) -> Boxes:
     """Return what a text would cover: one box, or a row of small ones where it is turned."""
     _put(text, place)
     text.set_rotation(0)
@@ -111,7 +111,7 @@ def _between(low: float, high: float, share: float) -> float:
     return float(low * (high / low) ** share)
 
 
-def _on_flat(axes: Axes, text: Annotation) -> Iterator[_Place]:
+def _on_flat(axes: Axes, text: Annotation) -> Iterator[_Anchor]:
     """Yield places along a compute roof, from its right end: above it, and below."""
     y = text.xy[1]
     right = axes.get_xlim()[1]
@@ -119,24 +119,24 @@ def _on_flat(axes: Axes, text: Annotation) -> Iterator[_Place]:
     left = min(float(line[0, 0]) for line in ends if line[0, 1] == line[-1, 1] == y)
     for share in _ALONG:
         at = (_between(right, left, share), y)
-        yield _Place(at, (-4.0, 3.0), "right", "bottom")
-        yield _Place(at, (-4.0, -4.0), "right", "top")
+        yield _Anchor(at, (-4.0, 3.0), "right", "bottom")
+        yield _Anchor(at, (-4.0, -4.0), "right", "top")
 
 
-def _on_slope(axes: Axes, text: Annotation) -> Iterator[_Place]:
+def _on_slope(axes: Axes, text: Annotation) -> Iterator[_Anchor]:
     """Yield places along a memory roof, from its lower end: above it, and below."""
     rate = text.xy[1] / text.xy[0]
     low = max(axes.get_xlim()[0], axes.get_ylim()[0] / rate) * 1.15
     high = min(axes.get_xlim()[1], axes.get_ylim()[1] / rate)
     for share in _ALONG[:13]:
         x = _between(low, high, share)
-        yield _Place((x, rate * x), (0.0, 3.0), "left", "bottom")
-        yield _Place((x, rate * x), (0.0, -3.0), "left", "top")
+        yield _Anchor((x, rate * x), (0.0, 3.0), "left", "bottom")
+        yield _Anchor((x, rate * x), (0.0, -3.0), "left", "top")
 
 
-def _at_ridge(axes: Axes, text: Annotation) -> Iterator[_Place]:
+def _at_ridge(axes: Axes, text: Annotation) -> Iterator[_Anchor]:
     for off, align in _RIDGES:
-        yield _Place((float(text.xy[0]), float(text.xy[1])), off, align, "bottom")
+        yield _Anchor((float(text.xy[0]), float(text.xy[1])), off, align, "bottom")
 
 
 def _points(axes: Axes, rows: Sequence[Row]) -> Boxes:

@@ -24,7 +24,7 @@ Bar = tuple[str, float, float, str, str]
 """Label, where it begins and ends (in the axis' unit), colour, note."""
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def run_waterfall(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per rank of `table` (rows of the view `run_waterfall`): a bar per item, from base's step to other's.
 

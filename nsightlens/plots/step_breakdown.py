@@ -21,7 +21,7 @@ _LABELS = 60
 _ALIKE = 10
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def step_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per process of `table` (rows of the view `step_breakdown`), a bar per step, stacked by category.
 

@@ -26,7 +26,7 @@ _RASTER_FROM = 4000  # bars: more are drawn as an image inside SVG and PDF
 Bar = tuple[float, float, str, str]  # start and length in the axes' unit, colour, name
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def step_timeline(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per process and step of `table` (rows of the view `step_timeline`), at most four.
 

@@ -15,7 +15,7 @@ _COLUMNS = {"compute": "compute_ns", "non-compute": "non_compute_ns", "unknown (
 _WIDE_ENOUGH = 0.07  # of the longest bar: a share is written into the part
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def temporal_breakdown(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per run and tool of `table` (rows of the view `temporal_breakdown`), a bar per GPU and window.
 

@@ -14,7 +14,7 @@ from nsightlens.views import palette
 _MOST = 20
 
 
-@frame.of_rows
+@frame.drawn_from_rows
 def top_kernels(table: pa.Table, *, gpus: Gpus | None = None) -> Figure:
     """Return a panel per run and tool of `table` (rows of the view `top_kernels`), longest kernel first, at most 20.
 

@@ -31,11 +31,11 @@ class Lines:
         self.is_cut = False
         self.why_cut = _CUT
 
-    def of_bytes(self) -> Iterator[bytes]:
+    def bytes_lines(self) -> Iterator[bytes]:
         """Yield the lines. Raises ReadError where the file cannot be opened."""
         return self._each(lambda raw: raw)
 
-    def of_text(self, encoding: Callable[[bytes], str]) -> Iterator[str]:
+    def text_lines(self, encoding: Callable[[bytes], str]) -> Iterator[str]:
         """Yield the lines in the encoding that follows from the first 4 bytes. Raises ReadError likewise."""
         def decoded(raw: IO[bytes]) -> IO[str]:
             start = raw.read(4)

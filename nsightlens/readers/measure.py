@@ -1,4 +1,4 @@
-"""How far a reader is: the bytes of captures that it has read, counted in a small file that another process can look at."""
+"""The progress of a reader: bytes of captures read so far, in a small file that another process can look at."""
 
 from __future__ import annotations
 

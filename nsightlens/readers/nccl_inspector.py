@@ -40,7 +40,7 @@ _COLUMNS = ("process_index", "communicator", "communicator_name", "communicator_
             "message_bytes", "start_ns", "duration_ns", "duration_clock", "state")
 
 
-class _Header(msgspec.Struct, gc=False):
+class _DumpHeader(msgspec.Struct, gc=False):
     id: str
     rank: int
     n_ranks: int
@@ -73,7 +73,7 @@ class _Dump(msgspec.Struct, gc=False):
 
 
 class _Line(msgspec.Struct, gc=False):
-    header: _Header | None = None
+    header: _DumpHeader | None = None
     metadata: _Metadata | None = None
     coll_perf: _Collective | None = None
     dump_stats: _Dump | None = None
@@ -142,7 +142,7 @@ class _Process:
     pid: int | None
     communicators: dict[str, tuple[str | None, int, set[int]]] = field(default_factory=dict)
 
-    def joins(self, header: _Header) -> None:
+    def joins(self, header: _DumpHeader) -> None:
         """Note that the process has a rank of a communicator."""
         known = self.communicators.get(header.id)
         if known is None:
@@ -193,13 +193,13 @@ class _Log:
         self.is_cut = False
         self._lines = Lines(path)
         self._numbers: dict[tuple[str | None, int | None], int] = {}
-        self._context: tuple[_Header, _Metadata] | None = None
+        self._context: tuple[_DumpHeader, _Metadata] | None = None
         self._promised = 0
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the values of _COLUMNS of each collective. Raises ReadError where the file cannot be read at all."""
         is_whole = True
-        for line in self._lines.of_bytes():
+        for line in self._lines.bytes_lines():
             is_whole = line.endswith(b"\n")
             if line.isspace():
                 continue
@@ -249,11 +249,11 @@ class _Log:
                 call.coll, call.coll_msg_size_bytes, self._start(call), duration,
                 _TIMED_BY.get(call.coll_timing_source or "") if duration is not None else None, "completed")
 
-    def _is_plausible(self, header: _Header, call: _Collective) -> bool:
+    def _is_plausible(self, header: _DumpHeader, call: _Collective) -> bool:
         return (0 <= header.rank < header.n_ranks < _INT32 and 0 <= call.coll_sn < _INT64
                 and 0 <= (call.coll_msg_size_bytes or 0) < _INT64)
 
-    def _process(self, header: _Header, metadata: _Metadata) -> int:
+    def _process(self, header: _DumpHeader, metadata: _Metadata) -> int:
         """Return the number of the process of a record."""
         version = metadata.inspector_output_format_version
         self.version = self.version or version

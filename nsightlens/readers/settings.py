@@ -1,4 +1,4 @@
-"""What the column `settings` of a profile holds: text in one line."""
+"""The text of the column `settings` of a profile, in one line."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightlens.statistics.significance import Samples, differences, discovery_rates, replicates_needed, samples
+from nsightlens.statistics.significance import Replicates, differences, discovery_rates, replicates_needed, samples
 
 _PLANNED_FROM = 3
 """Recordings of each run from which on it is said how many would decide: of two, a variance is known to a factor of 30."""
@@ -79,7 +79,7 @@ def _vary(pair: Sequence[Recordings]) -> bool:
     return len({*pair[0], *pair[1]}) == 1 or any(len({*side}) > 1 for side in pair)
 
 
-def _tested(items: Sequence[str], one: Samples, other: Samples) -> dict[str, Difference]:
+def _tested(items: Sequence[str], one: Replicates, other: Replicates) -> dict[str, Difference]:
     """Return the difference of each item, the false-discovery rate controlled over all."""
     if not items:
         return {}

@@ -1,4 +1,4 @@
-"""Fractions as integers that still sum."""
+"""Fractions rounded to integers that keep their sum: the largest remainders are rounded up."""
 
 from __future__ import annotations
 

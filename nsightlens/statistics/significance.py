@@ -19,7 +19,7 @@ _MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class Replicates:
     """Per item: the mean of its replicates, their variance (NaN: there is one), and how many there are."""
 
     mean: Float
@@ -36,7 +36,7 @@ class Differences:
     high: Float
 
 
-def differences(one: Samples, other: Samples, *, pooled: bool = False) -> Differences:
+def differences(one: Replicates, other: Replicates, *, pooled: bool = False) -> Differences:
     """Return the differences of means, by Welch's test; where the numbers of replicates differ, or pooled, by Student's, which
     takes both to vary alike. Three replicates in all are the fewest. What does not vary differs for certain, or not at all.
     """
@@ -54,7 +54,7 @@ def differences(one: Samples, other: Samples, *, pooled: bool = False) -> Differ
     return Differences(p, apart - reach, apart + reach)
 
 
-def _variances(one: Samples, other: Samples, alike: Mask) -> tuple[Float, Float]:
+def _variances(one: Replicates, other: Replicates, alike: Mask) -> tuple[Float, Float]:
     """Return the variances of both sides: pooled where they are taken to be alike."""
     known = [np.nan_to_num(side.variance) for side in (one, other)]
     freedom = one.count + other.count - 2
@@ -62,7 +62,7 @@ def _variances(one: Samples, other: Samples, alike: Mask) -> tuple[Float, Float]
     return np.where(alike, pooled, known[0]), np.where(alike, pooled, known[1])
 
 
-def _are_pooled(one: Samples, other: Samples) -> Mask:
+def _are_pooled(one: Replicates, other: Replicates) -> Mask:
     """Return where one variance stands for both sides: Welch's test of ten and three errs too often, and one alone has none."""
     found: Mask = (one.count != other.count) | (np.minimum(one.count, other.count) < 2)
     return found
@@ -91,10 +91,10 @@ def smallest_shown(one: Sequence[float], other: Sequence[float], count: int) -> 
     return float(reach * np.sqrt((variances[0][0] + variances[1][0]) / count)) or None
 
 
-def samples(rows: Sequence[Sequence[float]] | Float) -> Samples:
+def samples(rows: Sequence[Sequence[float]] | Float) -> Replicates:
     """Return mean, variance and number of the values of each row."""
     arrays = [np.array(values, dtype=np.float64) for values in rows]
-    return Samples(*(np.array(column, dtype=np.float64) for column in (
+    return Replicates(*(np.array(column, dtype=np.float64) for column in (
         [array.mean() for array in arrays], [array.var(ddof=1) if len(array) > 1 else np.nan for array in arrays],
         [len(array) for array in arrays])))
 
@@ -107,7 +107,7 @@ def discovery_rates(p: Float) -> Float:
     return rates
 
 
-def replicates_needed(one: Samples, other: Samples, change: Float) -> list[int | None]:
+def replicates_needed(one: Replicates, other: Replicates, change: Float) -> list[int | None]:
     """Return per item how many replicates a side find a change of means in four of five cases, if they vary as these do.
 
     At least two; None for more than 1,000. The usual sum of two quantiles of t for the noncentral distribution.

@@ -85,7 +85,7 @@ class Running:
         self._steps = steps
         self._sum = 0
 
-    def after(self, change: Int) -> Int:
+    def cumulative(self, change: Int) -> Int:
         """Return the sum after each of the next changes."""
         sums = np.cumsum(self._steps[change])
         sums += self._sum

@@ -14,7 +14,7 @@ from functools import cached_property
 import duckdb
 import pyarrow as pa
 
-from nsightlens.views.signature import of_all_code
+from nsightlens.views.signature import code_digest
 
 Rows = Mapping[tuple[str, str], pa.Table]
 """(View, question) -> the rows that answer it."""
@@ -28,7 +28,7 @@ def question(parameters: Mapping[str, object]) -> str:
 def are_kept(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the catalog has any that this code computed."""
     with suppress(duckdb.CatalogException):  # no such table
-        return bool(connection.execute("FROM catalog._across WHERE code = ? LIMIT 1", [of_all_code()]).fetchall())
+        return bool(connection.execute("FROM catalog._across WHERE code = ? LIMIT 1", [code_digest()]).fetchall())
     return False
 
 
@@ -47,7 +47,7 @@ class Kept:
         if not self._are_kept:
             return None
         query = "SELECT rows FROM catalog._across WHERE view_name = ? AND question = ? AND code = ?"
-        found = self._connection.execute(query, [view, question(parameters), of_all_code()]).fetchall()
+        found = self._connection.execute(query, [view, question(parameters), code_digest()]).fetchall()
         with suppress(pa.ArrowException):  # not as we keep them
             return pa.ipc.open_stream(found[0][0]).read_all() if found else None
         return None
@@ -61,7 +61,7 @@ def keep(connection: duckdb.DuckDBPyConnection, rows: Rows) -> None:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        connection.execute("INSERT INTO _across VALUES (?, ?, ?, ?)", [view, asked, of_all_code(), sink.getvalue().to_pybytes()])
+        connection.execute("INSERT INTO _across VALUES (?, ?, ?, ?)", [view, asked, code_digest(), sink.getvalue().to_pybytes()])
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from nsightlens import analyses
 from nsightlens.errors import NsightlensError
 from nsightlens.schema import TABLES
-from nsightlens.store import catalog, door, template
+from nsightlens.store import catalog, catalog_opening, template
 from nsightlens.views import registry
 from nsightlens.views.header import PACKAGE, View
 from nsightlens.views.signature import digest, signatures
@@ -46,7 +46,7 @@ MEANWHILE = frozenset({"_step_states"})
 PLACE = "_place"
 BY = ("run", "tool", "rank", "profile_id", PLACE)
 """How the rows of several profiles are ordered, by those columns of these that there are."""
-_SWEEPS = ("intervals/apart.py", "intervals/coverage.py", "intervals/order.py", "statistics/sweeps.py", "store/gpu_bins.py",
+_SWEEPS = ("intervals/disjoint.py", "intervals/coverage.py", "intervals/order.py", "statistics/sweeps.py", "store/gpu_bins.py",
            "store/host_steps.py", "store/profile_parts.py", "store/stream_work.py", "store/swept.py")
 _TABLE = "_answer_{}"
 _COMPUTED = "_computed_{}"
@@ -144,7 +144,7 @@ def _over_parts(
     """Yield a connection to a catalog at `made` whose tables are views of the parts."""
     template.place(made, made.parent, materialise=False)
     parts = [path for by_run in sources.values() for paths in by_run.values() for path in paths]
-    with contextlib.closing(door.open_for_writing(made, made.parent, memory, parts)) as connection:
+    with contextlib.closing(catalog_opening.open_for_writing(made, made.parent, memory, parts)) as connection:
         connection.execute("SET preserve_insertion_order = true")
         connection.execute("SET checkpoint_threshold = '16MB'")  # one per view would write all views of the catalog each time
         with catalog.transaction(connection):

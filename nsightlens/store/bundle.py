@@ -36,7 +36,7 @@ class Bundle:
 def bundle(profile: str, run: str, folder: Path, rows: Mapping[str, int]) -> Bundle:
     """Return a new profile, whose parts lie in a folder, as a bundle."""
     files = {table: folder / f"{table}.parquet" for table in rows}
-    return of_files(run, files, {table: {profile: count} for table, count in rows.items()})
+    return bundle_files(run, files, {table: {profile: count} for table, count in rows.items()})
 
 
 def standing(parts: Iterable[Part], root: Path) -> list[Bundle]:
@@ -48,10 +48,10 @@ def standing(parts: Iterable[Part], root: Path) -> list[Bundle]:
         if table not in files[key]:
             files[key][table] = root / path
         rows[key][table][profile] = count
-    return [of_files(run, files[run, name], rows[run, name]) for run, name in files]
+    return [bundle_files(run, files[run, name], rows[run, name]) for run, name in files]
 
 
-def of_files(run: str, files: Mapping[str, Path], rows: Mapping[str, Mapping[str, int]]) -> Bundle:
+def bundle_files(run: str, files: Mapping[str, Path], rows: Mapping[str, Mapping[str, int]]) -> Bundle:
     """Return a bundle of parts; one that is missing counts no bytes."""
     size = 0
     for file in files.values():

@@ -160,10 +160,10 @@ def _replace_view(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
 
 def _check(connection: duckdb.DuckDBPyConnection) -> None:
     """Remake the diagnostics that only the whole store can tell."""
-    from nsightlens.discovery import mixture  # whoever only reads a store does without
+    from nsightlens.discovery import mixed_workloads  # whoever only reads a store does without
     from nsightlens.store import checks
 
-    connection.execute("DELETE FROM diagnostics WHERE code = ?", [mixture.CODE])
+    connection.execute("DELETE FROM diagnostics WHERE code = ?", [mixed_workloads.CODE])
     _insert(connection, "diagnostics", checks.mixed(lambda query: connection.sql(query).to_arrow_table()))
     for code, query in (checks.CONFLICTS | (checks.MATERIALISED if is_materialised(connection) else {})).items():
         connection.execute("DELETE FROM diagnostics WHERE code = ?", [code])
@@ -176,9 +176,9 @@ def renew_matches(connection: duckdb.DuckDBPyConnection, runs: set[str]) -> None
 
     connection.execute("DELETE FROM matches WHERE run IN (SELECT unnest(?)) "
                        "OR other_profile_id NOT IN (SELECT profile_id FROM profiles)", [sorted(runs)])
-    found = cross_tool.matches(lambda query, values: connection.sql(query, params=values).to_arrow_table(), runs)
-    if found.num_rows:
-        connection.register("incoming", found)
+    matches = cross_tool.matches(lambda query, values: connection.sql(query, params=values).to_arrow_table(), runs)
+    if matches.num_rows:
+        connection.register("incoming", matches)
         connection.execute("INSERT INTO matches BY NAME FROM incoming")
         connection.unregister("incoming")
 
@@ -193,11 +193,11 @@ def _replace_parts(connection: duckdb.DuckDBPyConnection, parts: Sequence[Part])
 
 def _insert_flat(connection: duckdb.DuckDBPyConnection, tables: list[str], new: Sequence[Bundle]) -> None:
     """Insert parts as they are, those of one run together."""
-    found: dict[tuple[str, str], list[str]] = {}
+    paths_of: dict[tuple[str, str], list[str]] = {}
     for one in new:
         for table, part in one.files.items():
-            found.setdefault((table, one.run), []).append(str(part))
-    for (table, run), paths in found.items():
+            paths_of.setdefault((table, one.run), []).append(str(part))
+    for (table, run), paths in paths_of.items():
         if table in tables:
             connection.execute(f"INSERT INTO {table} BY NAME SELECT *, ? AS run FROM read_parquet(?, hive_partitioning = false)",
                                [run, paths])
@@ -209,7 +209,7 @@ def is_materialised(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]]) -> None:
-    from nsightlens.store.prose import without_secrets_in_prose  # whoever only reads a store does without
+    from nsightlens.store.secret_free_rows import without_secrets_in_prose  # whoever only reads a store does without
 
     if rows:
         batch = without_secrets_in_prose(rows_to_batch(rows, TABLES[table].schema, table), TABLES[table])
@@ -294,21 +294,21 @@ def show_parts(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
 
 def _view_of_parts(connection: duckdb.DuckDBPyConnection, name: str, root: Path, is_view: bool) -> bool:
     """Make a large table a view of its parts, or an empty table where it has none; return whether it is a view now."""
-    found = connection.execute("SELECT DISTINCT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
-    if not found and not is_view:
+    part_paths = connection.execute("SELECT DISTINCT path FROM _parts WHERE table_name = ? ORDER BY path", [name]).fetchall()
+    if not part_paths and not is_view:
         return False
     connection.execute(f"DROP {'VIEW' if is_view else 'TABLE'} {name}")
-    if not found:
+    if not part_paths:
         connection.execute(ddl(TABLES[name]))
         return False
     connection.execute("SET VARIABLE nsightlens_store = ?", [str(root.resolve())])
     where = f"coalesce(getvariable('nsightlens_store'), {literal(str(root.resolve()))})"
-    paths = [f"{where} || {literal('/' + path)}" for (path,) in found]
-    connection.execute(f"CREATE VIEW {name} AS {of_parts(TABLES[name], paths)}")
+    paths = [f"{where} || {literal('/' + path)}" for (path,) in part_paths]
+    connection.execute(f"CREATE VIEW {name} AS {parts_query(TABLES[name], paths)}")
     return True
 
 
-def of_parts(table: Table, paths: Sequence[str]) -> str:
+def parts_query(table: Table, paths: Sequence[str]) -> str:
     """Return the query for the rows of a large table from its parts, each an SQL expression."""
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     return (f"SELECT {columns} FROM read_parquet([{', '.join(paths)}], hive_partitioning = true, "

@@ -70,8 +70,8 @@ def confirmed(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, st
     Raises StoreError where it is no catalog of a store, or one that holds what none of ours does.
     """
     rows = connection.execute(_LISTED).fetchall()
-    found = {name: text.replace('"', "") for name, text, _ in rows}
-    if _VERSION not in found.get("_store", ""):
+    schemas = {name: text.replace('"', "") for name, text, _ in rows}
+    if _VERSION not in schemas.get("_store", ""):
         raise StoreError(f"{path}: this DuckDB file is not an nsightlens store", path.parent)
     for name, text, indexes in rows:
         is_plain = all(map(_PLAIN.fullmatch, _NAME.findall(text)))
@@ -79,22 +79,22 @@ def confirmed(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, st
             raise _not_ours(path, name)
     version, is_whole = _described(connection, path)
     if version < SCHEMA_VERSION:
-        strange = [name for name in _OF_ANY_SCHEMA if name not in found]
+        strange = [name for name in _OF_ANY_SCHEMA if name not in schemas]
     elif version > SCHEMA_VERSION:
-        return found  # it is refused for that
+        return schemas  # it is refused for that
     else:
-        strange = _strange(found, is_whole)
+        strange = _strange(schemas, is_whole)
     if strange:
         raise _not_ours(path, strange[0])
-    return found
+    return schemas
 
 
 def _described(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, bool]:
     """Return the version of the schema, and whether the catalog holds all rows itself."""
-    found = connection.execute("FROM catalog.main._store").fetchall()
-    if len(found) != 1 or not isinstance(found[0][0], int):
+    rows = connection.execute("FROM catalog.main._store").fetchall()
+    if len(rows) != 1 or not isinstance(rows[0][0], int):
         raise _not_ours(path, "_store")
-    return found[0][0], len(found[0]) > 1 and bool(found[0][1])
+    return rows[0][0], len(rows[0]) > 1 and bool(rows[0][1])
 
 
 def _strange(found: Mapping[str, str], is_materialised: bool) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from nsightlens.discovery import mixture
-from nsightlens.discovery.mixture import Capture
+from nsightlens.discovery import mixed_workloads
+from nsightlens.discovery.mixed_workloads import Capture
 from nsightlens.readers.reader import Origin
 
 _RANK_CONFLICT = """
@@ -111,7 +111,7 @@ WHERE NOT EXISTS (
 CONFLICTS = {"rank_conflict": _RANK_CONFLICT, "times_pooled": _TIMES_POOLED, "directories_pooled": _DIRECTORIES_POOLED}
 MATERIALISED = {"no_kernel_in_common": _NO_KERNEL_IN_COMMON}
 """The same, for stores that hold the kernels themselves: others would have to read parts that may be gone."""
-POOLED = (mixture.CODE, *CONFLICTS, *MATERIALISED)
+POOLED = (mixed_workloads.CODE, *CONFLICTS, *MATERIALISED)
 """Codes of diagnostics that say: captures of one run may be of different workloads."""
 
 # The processes of a profile that used a GPU are those with a device.
@@ -141,5 +141,5 @@ def mixed(ask: Callable[[str], pa.Table]) -> list[dict[str, Any]]:
         captures.append(Capture(row["path"], row["run"], row["tool"], origin, ranks if row["is_ranked"] else frozenset(),
                                 row["host"], row["first_ns"]))
     return [{"run": last.run, "tool": last.tool, "profile_id": profiles[last.path], "path": last.path, "severity": "warning",
-             "code": mixture.CODE, "count": len(one.kinds), "message": f"{one.message}. {mixture.REMEDY}"}
-            for one in mixture.mixtures(captures) for last in one.kinds[-1:]]
+             "code": mixed_workloads.CODE, "count": len(one.kinds), "message": f"{one.message}. {mixed_workloads.REMEDY}"}
+            for one in mixed_workloads.mixtures(captures) for last in one.kinds[-1:]]

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from nsightlens.columns.spool import ROW_GROUP, write_part
 from nsightlens.schema import TABLES, TEMPLATE, templates_of
 from nsightlens.store import damage
-from nsightlens.store.bundle import Bundle, bundle, of_files
+from nsightlens.store.bundle import Bundle, bundle, bundle_files
 from nsightlens.store.catalog import Change
 
 FULL_BYTES = 32 << 20
@@ -42,13 +42,13 @@ def packed(bundles: Sequence[Bundle], few: int = FEW) -> Iterator[list[Bundle]]:
         small = []
     yield from ([one] for one in bundles if one not in small)
     group: list[Bundle] = []
-    held = 0
+    size = 0
     for one in small:
-        if group and (held + one.size > FULL_BYTES or (few and one.size > max(_ALIKE * held, _TINY_BYTES))):
+        if group and (size + one.size > FULL_BYTES or (few and one.size > max(_ALIKE * size, _TINY_BYTES))):
             yield group
-            group, held = [], 0
+            group, size = [], 0
         group.append(one)
-        held += one.size
+        size += one.size
     if group:
         yield group
 
@@ -72,7 +72,7 @@ def merge(group: Sequence[Bundle], staging: Path) -> Bundle:
     for one in group:
         for table, of_table in one.rows.items():
             rows[table] = {**rows.get(table, {}), **of_table}
-    return of_files(run, files, rows)
+    return bundle_files(run, files, rows)
 
 
 def gathered(change: Change, staging: Path) -> list[Bundle]:
@@ -87,9 +87,9 @@ def renewed(old: Iterable[Bundle], change: Change, staging: Path, few: int = FEW
     old: the bundles of the store now, whose parts stay as they are. few: as for `packed`.
     """
     gone = set(change.gone)
-    left = [kept for one in old if (kept := without(one, gone, staging))]
+    remaining = [kept for one in old if (kept := without(one, gone, staging))]
     every = [merge(group, staging) if len(group) > 1 else group[0]
-             for bundles in _by_run([*left, *change.bundles]) for group in packed(bundles, few)]
+             for bundles in _by_run([*remaining, *change.bundles]) for group in packed(bundles, few)]
     return change.bundles, every
 
 
@@ -110,10 +110,10 @@ def rewritten(old: Iterable[Bundle], change: Change, few: int = FEW) -> list[Pat
 
 
 def _by_run(bundles: Iterable[Bundle]) -> list[list[Bundle]]:
-    found: dict[str, list[Bundle]] = defaultdict(list)
+    bundles_by_run: dict[str, list[Bundle]] = defaultdict(list)
     for one in bundles:
-        found[one.run].append(one)
-    return list(found.values())
+        bundles_by_run[one.run].append(one)
+    return list(bundles_by_run.values())
 
 
 def without(one: Bundle, gone: Set[str], staging: Path) -> Bundle | None:
@@ -123,13 +123,13 @@ def without(one: Bundle, gone: Set[str], staging: Path) -> Bundle | None:
     """
     if gone.isdisjoint(one.profiles):
         return one
-    left = {table: {p: n for p, n in rows.items() if p not in gone} for table, rows in one.rows.items()}
-    rows = {table: of_table for table, of_table in left.items() if of_table}
+    remaining = {table: {p: n for p, n in rows.items() if p not in gone} for table, rows in one.rows.items()}
+    rows = {table: of_table for table, of_table in remaining.items() if of_table}
     whole = [table for table in rows if damage.is_whole(one.files[table])]
     files = {table: one.files[table] for table in rows} | _drafts(staging, whole)
     for table in whole:
         write_part(files[table], pq.read_schema(one.files[table]), _batches([(one.files[table], 0)], gone))
-    return of_files(one.run, files, rows) if rows else None
+    return bundle_files(one.run, files, rows) if rows else None
 
 
 def _drafts(staging: Path, tables: Iterable[str]) -> dict[str, Path]:

@@ -17,7 +17,7 @@ import duckdb
 from nsightlens.schema import TABLES
 from nsightlens.store import answers, catalog, catalog_tables, fact_tables
 from nsightlens.store.bundle import Part
-from nsightlens.store.door import Tables
+from nsightlens.store.catalog_opening import Tables
 from nsightlens.views import registry
 from nsightlens.views.header import View
 
@@ -54,7 +54,7 @@ class Content:
             return fact_tables.joined(table, catalog_tables.types(table), stored, _HERE)
         if table and not self.is_materialised and name not in catalog_tables.SMALL:
             if paths := self._parts.get(name):
-                return catalog.of_parts(table, [registry.literal(str(self._root / path)) for path in paths])
+                return catalog.parts_query(table, [registry.literal(str(self._root / path)) for path in paths])
             nothing = ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in catalog_tables.types(table).items())
             return f"SELECT {nothing} WHERE false"
         return f"FROM {_HERE}{registry.identifier(name)}"
@@ -83,7 +83,7 @@ def _tables_of(query: str) -> frozenset[str]:
 
 
 def _by_table(parts: Sequence[Part]) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = defaultdict(dict)
+    paths_by_table: dict[str, dict[str, None]] = defaultdict(dict)
     for table, _, _, path, _ in parts:
-        found[table][path] = None
-    return {table: sorted(paths) for table, paths in found.items()}
+        paths_by_table[table][path] = None
+    return {table: sorted(paths) for table, paths in paths_by_table.items()}

@@ -46,14 +46,14 @@ def is_whole(part: Path) -> bool:
     return end.endswith(_MAGIC) and int.from_bytes(end[:4], "little") + 12 <= size
 
 
-def of_catalog(catalog: Path, error: Exception) -> str | None:
+def catalog_damage(catalog: Path, error: Exception) -> str | None:
     """Return what to say where DuckDB's error is that the catalog is damaged, and it is; else None."""
-    said = _broken(catalog) if _BROKEN_CATALOG.search(str(error).splitlines()[0]) else None
-    if said is None:
+    reason = _broken(catalog) if _BROKEN_CATALOG.search(str(error).splitlines()[0]) else None
+    if reason is None:
         return None
     cache = user_cache.folder()
     remedy = _REMEDY_OF_A_COPY if cache and cache / "stores" in catalog.parents else _REMEDY
-    return f"{catalog}: damaged: its content is not what was written ({said}). {remedy}"
+    return f"{catalog}: damaged: its content is not what was written ({reason}). {remedy}"
 
 
 def _broken(catalog: Path) -> str | None:
@@ -66,17 +66,17 @@ def _broken(catalog: Path) -> str | None:
             for schema, table in tables.fetchall():
                 connection.execute(f'SELECT max(hash(t)) FROM catalog."{schema}"."{table}" AS t').fetchall()
         except duckdb.Error as exc:
-            said = str(exc).splitlines()[0]
-            return said if _BROKEN_CATALOG.search(said) else None
+            reason = str(exc).splitlines()[0]
+            return reason if _BROKEN_CATALOG.search(reason) else None
     return None
 
 
-def of_part(store: Path, error: Exception) -> Path | None:
+def damaged_part(store: Path, error: Exception) -> Path | None:
     """Return the part of the store that DuckDB's error names and that is missing or cut; None where it names none."""
-    found = _PART.search(str(error))
-    if found is None:
+    named = _PART.search(str(error))
+    if named is None:
         return None
-    part = path_of(found[1])
+    part = path_of(named[1])
     is_ours = (store.resolve() / "parts") in part.resolve().parents
     return part if is_ours and not is_whole(part) else None
 

@@ -45,9 +45,9 @@ def has_view(connection: duckdb.DuckDBPyConnection, table: Table, types: Types) 
     # DuckDB lists a view that was read from disk with fewer parentheses than a new one.
     text = "translate(regexp_replace(sql, '^.*? AS ', ''), '()', '')"
     query = f"SELECT DISTINCT {text} FROM duckdb_views() WHERE view_name IN ('_made', ?)"
-    found = connection.execute(query, [table.name]).fetchall()
+    rows = connection.execute(query, [table.name]).fetchall()
     connection.execute("DROP VIEW temp._made")
-    return len(found) == 1
+    return len(rows) == 1
 
 
 def joined(table: Table, types: Types, stored: Collection[str], database: str = "") -> str:
@@ -85,8 +85,8 @@ def insert(connection: duckdb.DuckDBPyConnection, table: Table, types: Types, in
             if name not in columns:
                 connection.execute(f'ALTER TABLE {facts_of(table.name)} ADD COLUMN "{name}" {types[name]}')
                 columns.append(name)
-    found = connection.execute(f"SELECT coalesce(max({TEMPLATE}) + 1, 0) FROM {templates_of(table.name)}").fetchone()
-    first = found[0] if found else 0
+    first_free = connection.execute(f"SELECT coalesce(max({TEMPLATE}) + 1, 0) FROM {templates_of(table.name)}").fetchone()
+    first = first_free[0] if first_free else 0
     listed = ", ".join(f'"{name}"' for name in columns if name != TEMPLATE)
     for some in _batches(incoming):
         values: list[object] = []

@@ -92,7 +92,7 @@ def refuse_all_but_queries(connection: duckdb.DuckDBPyConnection, query: str) ->
         raise UsageError(f"a store is read-only, and {what} is not a query{files}")
 
 
-def of_other_files(error: Exception) -> str | None:
+def fence_refusal(error: Exception) -> str | None:
     """Return what to say where the fence kept DuckDB from a file, else None."""
     return f"DuckDB: {error}; {_ALLOW_FILES}" if _FENCED in str(error) else None
 

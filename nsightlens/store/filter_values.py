@@ -54,8 +54,8 @@ def values(ask: Callable[[str], pa.Table], what: str) -> list[Any]:
     """Return the values of a column in their order, or the kernels, those with the most time first. Raises UsageError."""
     if what not in VALUES:
         raise not_a_choice(None, "column", what, VALUES)
-    found = ask(VALUES[what]).column(0).to_pylist()
-    return found if what == _KERNEL else sorted(found)
+    values_there = ask(VALUES[what]).column(0).to_pylist()
+    return values_there if what == _KERNEL else sorted(values_there)
 
 
 def confirm(known: Callable[[str], list[Any]], filters: Mapping[str, object], spelled: str) -> None:
@@ -66,21 +66,21 @@ def confirm(known: Callable[[str], list[Any]], filters: Mapping[str, object], sp
     None, alone or among others, is no value. spelled: how people write a filter, such as '--{}'.
     """
     for column in _OF_STORE:
-        given = next((filters[name] for name in (column, f"only_{column}", f"which_{column}") if name in filters), None)
-        wanted = [value for value in (given if isinstance(given, (list, tuple)) else [given]) if value is not None]
+        filtered = next((filters[name] for name in (column, f"only_{column}", f"which_{column}") if name in filters), None)
+        wanted = [value for value in (filtered if isinstance(filtered, (list, tuple)) else [filtered]) if value is not None]
         if not wanted:
             continue
-        there = set(map(str, known(column)))
-        unknown = [value for value in wanted if str(value) not in there]
+        known_values = set(map(str, known(column)))
+        unknown = [value for value in wanted if str(value) not in known_values]
         if unknown and (column != "step" or len(unknown) == len(wanted)):
-            kind = f"{column}{'s' * (len(there) > 1)} " if there and column in _NUMBERS else ""
+            kind = f"{column}{'s' * (len(known_values) > 1)} " if known_values and column in _NUMBERS else ""
             raise UsageError(f"{spelled.format(column)} {unknown[0]}: the store has {kind}{listed(known(column), unknown[0])}",
                              subject=column, value=unknown[0], choices=known(column))
 
 
 def confirm_of(store: _Store, view: View, parameters: Mapping[str, object]) -> None:
     """Raise UsageError where a view is asked for a run, rank, step, tool or family that the store does not have."""
-    own, selected = registry.asked(view, parameters)
+    own, selected = registry.split_parameters(view, parameters)
     confirm(store.values_of, {**own, **selected}, "only_{}")
 
 
@@ -90,7 +90,7 @@ def expanded(store: _Store, view: View, given: Mapping[str, object], parameters:
     given: parameters that come with the name by which the view was asked for. Raises UsageError for a pattern that matches none.
     """
     asked = {**given, **parameters}
-    _, filters = registry.asked(view, asked)
+    _, filters = registry.split_parameters(view, asked)
     patterns = [column for column, wanted in filters.items() if column in _CAPTURED and any(map(_is_pattern, wanted))]
     for column in patterns:
         there = _there(store, view, asked, column)
@@ -110,11 +110,11 @@ def _matching(value: object, there: Sequence[str]) -> list[Any]:
     or for which it was shown."""
     if not _is_pattern(value) or value in there:
         return [value]
-    from nsightlens.names.as_shown import meant
+    from nsightlens.names.display_names import resolve_display_name
 
     text = str(value)
     like = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL | re.IGNORECASE)
-    return [name for name in there if like.fullmatch(name)] or meant(text, there)
+    return [name for name in there if like.fullmatch(name)] or resolve_display_name(text, there)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,13 @@ class _There:
 
 def _there(store: _Store, view: View, asked: Mapping[str, object], column: str) -> _There:
     """Return the values of a column in a view, and in the rows that the other filters leave."""
-    own, filters = registry.asked(view, asked)
+    own, filters = registry.split_parameters(view, asked)
     others = {name: list(map(str, wanted)) for name, wanted in filters.items() if name != column and None not in wanted}
     rows = [row for row in values_in(store, view, own, [column, *others]) if row[column] is not None]
-    left = [row for row in rows if all(str(row[name]) in wanted for name, wanted in others.items())]
-    every, some = (sorted({row[column] for row in of}) for of in (rows, left))
-    return _There(every, some, ", ".join(f"{name} {', '.join(wanted)}" for name, wanted in others.items()) if some else "")
+    remaining = [row for row in rows if all(str(row[name]) in wanted for name, wanted in others.items())]
+    all_values, remaining_values = (sorted({row[column] for row in of}) for of in (rows, remaining))
+    return _There(all_values, remaining_values, ", ".join(f"{name} {', '.join(wanted)}" for name, wanted in others.items())
+                  if remaining_values else "")
 
 
 def _not_there(view: View, column: str, value: object, there: _There) -> UsageError:
@@ -157,7 +158,7 @@ def found_instead(
     given: parameters that come with the name by which the view was asked for. Raises UsageError, which names the closest, for a
     name that is neither.
     """
-    _, filters = registry.asked(view, parameters)
+    _, filters = registry.split_parameters(view, parameters)
     asked = {**given, **parameters}
     instead: dict[str, object] = {}
     for column, wanted in filters.items():
@@ -166,9 +167,9 @@ def found_instead(
         there = _there(store, view, asked, column)
         if not there.all or set(map(str, wanted)) & set(map(str, there.all)) or isinstance(there.all[0], bool):
             continue
-        from nsightlens.names.as_shown import meant
+        from nsightlens.names.display_names import resolve_display_name
 
-        names = [name for value in wanted for name in meant(str(value), map(str, there.left or there.all))]
+        names = [name for value in wanted for name in resolve_display_name(str(value), map(str, there.left or there.all))]
         if not names:
             raise _not_there(view, column, wanted[0], there)
         instead[f"only_{column}"] = names
@@ -181,10 +182,10 @@ def values_in(store: _Store, view: View, others: Mapping[str, object], columns: 
     if view.sql and view.scope == "rows":  # as many rows as events: none of them is fetched
         query, bound = registry.query(view, others)
         chosen = ", ".join(f'"{name}"' for name in names)
-        found = store.sql(f"SELECT DISTINCT {chosen} FROM ({query})", bound)
+        distinct = store.sql(f"SELECT DISTINCT {chosen} FROM ({query})", bound)
     else:
-        found = store.view(view.name, **others).select(names).group_by(names).aggregate([])
-    rows: list[dict[str, Any]] = found.to_pylist()
+        distinct = store.view(view.name, **others).select(names).group_by(names).aggregate([])
+    rows: list[dict[str, Any]] = distinct.to_pylist()
     return rows
 
 
@@ -193,12 +194,12 @@ def listed(known: Iterable[Any], wanted: object, shown: Mapping[str, str] = Mapp
 
     shown: name -> what is shown for it.
     """
-    there = sorted(set(known))
-    if not there:
+    known_names = sorted(set(known))
+    if not known_names:
         return "none"
-    if all(isinstance(value, int) for value in there):
-        return spans(map(str, there))
-    texts = list(map(str, there))
+    if all(isinstance(value, int) for value in known_names):
+        return spans(map(str, known_names))
+    texts = list(map(str, known_names))
     near = closest_first(str(wanted), texts)[:_MOST]
     cut = {**shortened(near, _LONGEST), **shown}
     return ", ".join(quoted(cut[text]) for text in near) + (f" and {len(texts) - _MOST} more" if len(texts) > _MOST else "")

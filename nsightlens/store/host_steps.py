@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.columns.arrays import MISSING, Int, nullable, stretches
+from nsightlens.columns.arrays import MISSING, Int, nullable, row_chunks
 from nsightlens.intervals.order import reached
 from nsightlens.store.profile_parts import Calls, CallTimes, Line, UnfitError
 
@@ -73,7 +73,7 @@ class _Recorded:
         np.maximum.at(self.last, line, end)
 
     def add_calls(self, calls: Calls, times: CallTimes) -> None:
-        for some in stretches(calls.count):
+        for some in row_chunks(calls.count):
             rows = np.flatnonzero((times.template[some] >= 0) & (times.end[some] != MISSING)) + some.start
             self.add(calls.line[times.template[rows]], times.start[rows], times.end[rows])
 
@@ -127,7 +127,7 @@ class HostSteps:
         np.minimum.at(self._first, step, start)
         np.maximum.at(self._last, step, end)
 
-    def placed(self) -> Steps:
+    def finish(self) -> Steps:
         """Return the steps, stretched to the end of the work that they launched."""
         is_capture, recorded = self._step_id == MISSING, self._recorded
         start = np.where(is_capture, recorded.first[self._line], self._start)

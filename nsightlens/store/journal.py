@@ -45,8 +45,8 @@ class Journal:
         self._is_ours = True
         parts = {line for line in earlier if no_links.is_made(line)}
         folders = {line for line in earlier if _SCRATCH.fullmatch(line)}
-        left = {name for name in folders if not _is_removed(self._path / name)}
-        self._left = left | parts
+        leftovers = {name for name in folders if not _is_removed(self._path / name)}
+        self._left = leftovers | parts
         self.note([self.scratch.name])
         self.scratch.mkdir()
         return parts

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from nsightlens.store import across, user_cache
 from nsightlens.views.header import View
-from nsightlens.views.signature import digest, of_all_code
+from nsightlens.views.signature import code_digest, digest
 
 WORTH_IT = 0.02
 """Seconds: SQL that takes less is computed each time. An analysis may be quick only by what it shares with another one."""
@@ -48,7 +48,7 @@ def _place(catalog: os.stat_result, view: View, parameters: Mapping[str, object]
     if folder is None:
         return None
     file = [catalog.st_dev, catalog.st_ino, catalog.st_size, catalog.st_mtime_ns, catalog.st_ctime_ns]
-    identity = digest([of_all_code(), json.dumps(file), across.question(parameters)])
+    identity = digest([code_digest(), json.dumps(file), across.question(parameters)])
     return folder / f"{view.name}-{identity}.arrow"
 
 

@@ -266,8 +266,8 @@ class Lock:
         except OSError as exc:
             if exc.errno not in _CONTENTION:
                 raise
-            said = os.pread(file.fileno(), 1 << 10, 0).removeprefix(MARK)
-            self._say(said.decode("utf-8", "replace").strip() or "another ingest")
+            text = os.pread(file.fileno(), 1 << 10, 0).removeprefix(MARK)
+            self._say(text.decode("utf-8", "replace").strip() or "another ingest")
             fcntl.flock(file, fcntl.LOCK_EX)
 
     def _say(self, holder: str) -> None:
@@ -280,10 +280,10 @@ class Lock:
     def _acquire_folder(self) -> None:
         folder = self._path / FOLDER
         no_links.confirm_folder(folder)
-        mine = Holder.here()
+        holder = Holder.here()
         last, heard = _last_beat(folder), time.monotonic()
         try:
-            while not self._take(folder, mine):
+            while not self._take(folder, holder):
                 beat = _last_beat(folder)
                 if beat != last:
                     last, heard = beat, time.monotonic()
@@ -297,7 +297,7 @@ class Lock:
         except OSError as exc:
             why = f"{self._path}: the store cannot be written ({exc.strerror})"
             raise StoreError(why, self._path, "Choose another with --store") from exc
-        self._entry = folder / mine.name
+        self._entry = folder / holder.name
         threading.Thread(target=self._touch, args=(self._entry,), daemon=True).start()
 
     def _take(self, folder: Path, mine: Holder) -> bool:
@@ -347,10 +347,10 @@ def _entries(folder: Path) -> list[str]:
 @contextlib.contextmanager
 def _folder_of(store: Path, holder: Holder) -> Iterator[Path]:
     """Provide a folder with the holder's entry, to be renamed; it is removed where it was not."""
-    own = store / f".{FOLDER}.{holder.token}"
-    own.mkdir()
+    folder = store / f".{FOLDER}.{holder.token}"
+    folder.mkdir()
     try:
-        (own / holder.name).touch()
-        yield own
+        (folder / holder.name).touch()
+        yield folder
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A statement may name like a table what is computed in Python, or needs parentheses in SQL: its rows are there while it runs."""
+"""Analyses and macros that a statement names like tables: their rows are there, in temporary tables, while it runs."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ def open_file(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     except OSError as exc:
         if exc.errno in _OTHER_KIND:
-            raise _of_other_kind(path, "file") from exc
+            raise _wrong_kind(path, "file") from exc
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _of_other_kind(path, "file")
+        raise _wrong_kind(path, "file")
     return descriptor
 
 
@@ -41,7 +41,7 @@ def confirm_file(path: Path) -> None:
     """Raise StoreError where something is at `path` and it is no regular file."""
     with suppress(FileNotFoundError):  # not opened: to close it would drop the locks that DuckDB has on it in this process
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise _of_other_kind(path, "file")
+            raise _wrong_kind(path, "file")
 
 
 def confirm_folder(path: Path) -> None:
@@ -127,7 +127,7 @@ def _folder(store: Path, names: Sequence[str], *, make: bool) -> Iterator[int]:
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
             except OSError as exc:
                 if exc.errno in _OTHER_KIND:
-                    raise _of_other_kind(store.joinpath(*names[:depth]), "folder") from exc
+                    raise _wrong_kind(store.joinpath(*names[:depth]), "folder") from exc
                 raise
             os.close(descriptor)
             descriptor = inner
@@ -136,7 +136,7 @@ def _folder(store: Path, names: Sequence[str], *, make: bool) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _of_other_kind(path: Path, kind: str) -> StoreError:
+def _wrong_kind(path: Path, kind: str) -> StoreError:
     what = "a link" if path.is_symlink() else f"not a {kind}"
     return StoreError(f"{path}: {what}; a store has a {kind} there, and nothing is written elsewhere", path.parent,
                       ("Move it away, or name another folder with ",

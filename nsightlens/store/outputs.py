@@ -11,8 +11,8 @@ from typing import IO
 
 from nsightlens.discovery.files import look_at
 from nsightlens.errors import NsightlensError, UsageError
-from nsightlens.store.ground import store_around
 from nsightlens.store.remote import CATALOG
+from nsightlens.store.store_folder import store_around
 
 _OUTPUTS = (".csv", ".html", ".json", ".gz", ".log", ".pdf", ".png", ".svg", ".txt")
 """Endings that no file of a store has."""
@@ -29,7 +29,7 @@ def confirm(path: Path, option: str = "path") -> None:
     store = store_around(real)
     why = f"in a folder of the store {store}, where only its own files are" if store else None
     if real.is_file():
-        why = why or _of_store(real) or _of_links(real) or _of_database(real) or _of_capture(real)
+        why = why or _why_no_store_file(real) or _why_no_hard_link(real) or _why_no_database(real) or _why_no_capture(real)
     if why:
         raise UsageError(f"{path}: {why}; give {option} another", subject=option, value=str(path))
 
@@ -77,24 +77,24 @@ def _draft(folder: Path, mode: int | None) -> Iterator[tuple[Path, IO[bytes]]]:
         draft.unlink(missing_ok=True)
 
 
-def _of_store(path: Path) -> str | None:
+def _why_no_store_file(path: Path) -> str | None:
     store = next((folder for folder in path.parents if (folder / CATALOG).exists()), None)
     return f"a file of the store {store}, which a command would spoil" if store and path.suffix.lower() not in _OUTPUTS else None
 
 
-def _of_links(path: Path) -> str | None:
+def _why_no_hard_link(path: Path) -> str | None:
     names = path.stat().st_nlink
     return f"a file that has {names} names (hard links), and would change under each" if names > 1 else None
 
 
-def _of_database(path: Path) -> str | None:
+def _why_no_database(path: Path) -> str | None:
     with path.open("rb") as file:
         head = file.read(32)
     kind = next((kind for kind, (start, magic) in _DATABASES.items() if head.startswith(magic, start)), None)
     return f"a {kind} database, which a command would replace" if kind else None
 
 
-def _of_capture(path: Path) -> str | None:
+def _why_no_capture(path: Path) -> str | None:
     file = look_at(path, path.parent, "")
     is_table = file.tool == "nsys" and path.suffix.lower() in (".csv", ".json", ".txt")  # the same as a view under the same name
     if file.kind == "sidecar":

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from nsightlens.columns.arrays import MISSING, STRETCH, Int, Mask, integers
-from nsightlens.intervals.apart import outermost
+from nsightlens.columns.arrays import CHUNK_ROWS, MISSING, Int, Mask, integers
+from nsightlens.intervals.disjoint import outermost
 from nsightlens.schema import TABLES, TEMPLATE, templates_of
 
 COMPUTE, COMMUNICATION, MEMCPY, MEMSET, COMMUNICATING_COPY = range(5)
@@ -158,7 +158,7 @@ def read(file: Path | None, columns: Sequence[str]) -> Iterator[list[Int]]:
     if file is None:
         return
     with pq.ParquetFile(file, pre_buffer=False) as part:  # else all of the columns' bytes are held at once
-        for batch in part.iter_batches(STRETCH, columns=list(columns)):
+        for batch in part.iter_batches(CHUNK_ROWS, columns=list(columns)):
             yield [integers(batch.column(name)) for name in columns]
 
 
@@ -189,7 +189,7 @@ def _ids(file: Path, column: str) -> range:
     first, last, count = np.iinfo(np.int64).max, np.iinfo(np.int64).min, 0
     for (ids,) in read(file, [column]):
         first, last, count = min(first, int(ids.min())), max(last, int(ids.max())), count + len(ids)
-    if last - first + 1 > _SPARSE * count + STRETCH:
+    if last - first + 1 > _SPARSE * count + CHUNK_ROWS:
         raise UnfitError(f"{column}: ids are far apart")
     return range(first, last + 1)
 

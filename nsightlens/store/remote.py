@@ -56,7 +56,7 @@ class Commit:
 
 
 @contextmanager
-def _said(store: RemotePath, what_failed: str = "") -> Iterator[None]:
+def _as_store_error(store: RemotePath, what_failed: str = "") -> Iterator[None]:
     """Let what could not be done at a URL end in a StoreError."""
     try:
         yield
@@ -67,7 +67,7 @@ def _said(store: RemotePath, what_failed: str = "") -> Iterator[None]:
 def newest(store: RemotePath) -> Commit:
     """Return the last commit. Raises StoreError where the URL does not answer."""
     folder = store / COMMITS
-    with _said(store):
+    with _as_store_error(store):
         try:
             with remote.asking(folder):
                 system, name = remote.system_of(folder)
@@ -129,7 +129,7 @@ def fetched(store: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         draft = folder / f".{secrets.token_hex(4)}"
         try:
-            with _said(store, "its catalog cannot be fetched"), remote.asking(_catalog(store, last.token)):
+            with _as_store_error(store, "its catalog cannot be fetched"), remote.asking(_catalog(store, last.token)):
                 system, name = remote.system_of(_catalog(store, last.token))
                 system.get_file(name, str(draft))
             draft.replace(folder / CATALOG)
@@ -173,7 +173,7 @@ class Far:
 
     def _confirm_empty(self) -> None:
         """Raise StoreError where there is something, and no writer has left its journal there."""
-        with _said(self._store), contextlib.suppress(FileNotFoundError), remote.asking(self._store):
+        with _as_store_error(self._store), contextlib.suppress(FileNotFoundError), remote.asking(self._store):
             system, name = remote.system_of(self._store)
             names = {each["name"].rstrip("/").rpartition("/")[2] for each in system.ls(name, detail=True)}
             if names - {"", self._store.name} and COMMITS not in names:
@@ -186,22 +186,22 @@ class Far:
 
     def _times(self, folder: str) -> dict[str, float]:
         """Return when each file that is not empty was written, of those below a folder."""
-        with _said(self._store):
+        with _as_store_error(self._store):
             try:
-                found = remote.files_below(self._store / folder)
+                files = remote.files_below(self._store / folder)
             except FileNotFoundError:
                 return {}
-        return {str(path.relative_to(self._store)): status.st_mtime for path, status in found.items() if status.st_size}
+        return {str(path.relative_to(self._store)): status.st_mtime for path, status in files.items() if status.st_size}
 
     def download(self, folder: Path, parts: Collection[Path]) -> None:
         """Bring parts to their places below `folder`; those that are not there are left out. Raises StoreError."""
-        there = self.parts() if parts else set()
+        parts_there = self.parts() if parts else set()
         _side_by_side(lambda part: self._get(self._store / part, folder / part),
-                      there & {part.relative_to(folder).as_posix() for part in parts})
+                      parts_there & {part.relative_to(folder).as_posix() for part in parts})
 
     def _get(self, source: RemotePath, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _said(self._store, "its parts cannot be fetched"), remote.asking(source):
+        with _as_store_error(self._store, "its parts cannot be fetched"), remote.asking(source):
             system, name = remote.system_of(source)
             system.get_file(name, str(target))
 
@@ -225,7 +225,7 @@ class Far:
         return self._store / COMMITS / f"{self._token}.journal"
 
     def _put(self, source: Path, target: RemotePath) -> None:
-        with _said(self._store, "it cannot be written, and is as it was before"), remote.asking(target):
+        with _as_store_error(self._store, "it cannot be written, and is as it was before"), remote.asking(target):
             system, name = remote.system_of(target)
             system.put_file(str(source), name)
 
@@ -281,15 +281,15 @@ class Far:
         A day by the server's clock, which has dated the catalog just now: by this machine's, a journal that another writer has
         just brought may seem old.
         """
-        own = _catalog(self._store, self._before.token).relative_to(self._store).as_posix()
+        own_catalog = _catalog(self._store, self._before.token).relative_to(self._store).as_posix()
         gone = set(before)
         with contextlib.suppress(StoreError):
-            long_ago = self._times(_CATALOGS).get(own, 0) - _ORPHAN_SECONDS
+            long_ago = self._times(_CATALOGS).get(own_catalog, 0) - _ORPHAN_SECONDS
             journals = [name for name, written in self._times(COMMITS).items()
                         if name.endswith(".journal") and written < long_ago]
             for name in journals:
                 gone |= _named(self._store / name)
-            _side_by_side(lambda path: self._delete(self._store / path), [*(gone - {*live, own}), *journals])
+            _side_by_side(lambda path: self._delete(self._store / path), [*(gone - {*live, own_catalog}), *journals])
             self._delete(self._journal)
 
 

@@ -25,11 +25,22 @@ from nsightlens.discovery.remote import RemotePath, path_given, path_of
 from nsightlens.errors import BalanceWarning, StoreError, UsageError, ViewError, no_store, not_a_choice
 from nsightlens.public_calls import Exclusive, gated, gated_when_closed
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import across, answers, catalog, damage, door, filter_values, kept_rows, named_rows, remote, rules
-from nsightlens.store.asking import Asking
+from nsightlens.store import (
+    across,
+    answers,
+    catalog,
+    catalog_opening,
+    damage,
+    filter_values,
+    kept_rows,
+    named_rows,
+    remote,
+    rules,
+)
 from nsightlens.store.content import Content
-from nsightlens.store.fence import of_other_files, refuse_all_but_queries, single_statement
+from nsightlens.store.fence import fence_refusal, refuse_all_but_queries, single_statement
 from nsightlens.store.shared_views import SharedViews, is_small
+from nsightlens.store.view_queries import ViewQueries
 from nsightlens.terminal.command import Command
 from nsightlens.terminal.printable import printable
 from nsightlens.views import folder, registry
@@ -90,7 +101,7 @@ def holds_captures(path: Path) -> bool:
     return any(look_at(file, path, "").tool for file in islice(chain([path], path.rglob("*")), _FIRST_FILES))
 
 
-class Store(Asking, Exclusive):
+class Store(ViewQueries, Exclusive):
     """A store opened for reading. Use it as a context manager, or close() it.
 
     Threads may share it: one call at a time is answered, by as many threads of DuckDB as there are cores, and the others wait.
@@ -121,7 +132,7 @@ class Store(Asking, Exclusive):
         if not where.is_file():
             raise no_store(self.path)
         self._file = where.stat()
-        self._connection, tables = door.opened(where, **self._limits)
+        self._connection, tables = catalog_opening.open_catalog(where, **self._limits)
         try:
             self._check_schema()
             if self.older_schema is None:
@@ -129,7 +140,7 @@ class Store(Asking, Exclusive):
                 self._make_own_views(tables)
         except duckdb.Error as exc:
             self.close()
-            raise StoreError(damage.of_catalog(where, exc) or f"{where}: cannot be read ({exc})", self.path) from exc
+            raise StoreError(damage.catalog_damage(where, exc) or f"{where}: cannot be read ({exc})", self.path) from exc
         except BaseException:
             self.close()
             raise
@@ -140,18 +151,18 @@ class Store(Asking, Exclusive):
 
     def _open_anew_for_more(self, of_large: str | None) -> None:
         """Open the catalog again where it needs more than itself: its parts, less memory, or files that the user lets it have."""
-        self._parts = [] if catalog.is_materialised(self._connection) else door.parts(self._connection, self.path)
+        self._parts = [] if catalog.is_materialised(self._connection) else catalog_opening.parts(self._connection, self.path)
         is_large = answers.events(self._connection) >= answers.WORTH_IT
         self._is_bounded = of_large is not None and self._memory is None and is_large
         if not self._parts and not self._is_bounded and self._fenced:
             return
         limits = {"memory": of_large} if self._is_bounded else self._limits
         self._connection.close()
-        self._connection, _ = door.opened(
+        self._connection, _ = catalog_opening.open_catalog(
             self.catalog, {self.path / part[3]: None for part in self._parts}, is_fenced=self._fenced,
             far=self.path if isinstance(self.path, RemotePath) and self._parts else None, **limits)
 
-    def _make_own_views(self, tables: door.Tables) -> None:
+    def _make_own_views(self, tables: catalog_opening.Tables) -> None:
         """Make the user's own views, over the tables and views of this version."""
         self._across = across.Kept(self._connection)
         self._views = SharedViews(self._connection, self._own, Content(self._connection, tables, self._parts, self.path))
@@ -254,24 +265,24 @@ class Store(Asking, Exclusive):
         is_large = answers.events(self._connection) >= answers.WORTH_IT
         asked = self._confirmed(view, given, parameters) if is_large else {}
         if is_large and (tables := analyses.pieces(view, asked, self._ask)):
-            some = (batch for table in tables for batch in table.to_batches(_BATCH))
-            if (piece := next(some, None)) is not None:
+            record_batches = (batch for table in tables for batch in table.to_batches(_BATCH))
+            if (piece := next(record_batches, None)) is not None:
                 yield piece
-                yield from some
+                yield from record_batches
                 return
         if is_large and view.sql and view.scope == "rows" and not view.balances:
             with Store(self.path, self._folder_of_views, _STREAMED) as other:
                 query, values = registry.query(view, asked, None)
                 if first_rows is not None:
                     query = f"FROM ({query}) LIMIT {(first_rows // _BATCH + 2) * _BATCH}"
-                found = other._stream(query, values)
-                first = next(found, None)
+                stream = other._stream(query, values)
+                first = next(stream, None)
                 if first is not None:
                     if not first.num_rows and (meant := filter_values.found_instead(self, view, given, parameters)):
                         yield from self.batches(view.name, first_rows, **meant)
                         return
                     yield first
-                    yield from found
+                    yield from stream
                     return
         table = self.view(name, **parameters).combine_chunks()
         yield from table.to_batches(_BATCH) or [pa.RecordBatch.from_pylist([], schema=table.schema)]
@@ -299,8 +310,8 @@ class Store(Asking, Exclusive):
 
     def _remembered(self, view: View, parameters: Mapping[str, object], compute: Callable[[], pa.Table]) -> pa.Table:
         """Return rows from the answers across profiles, or from the user's cache, else those that `compute` returns."""
-        found = self._across.find(view.name, parameters) if view.scope == "run" else None
-        return kept_rows.rows(self._file, view, parameters, compute) if found is None else found
+        remembered = self._across.find(view.name, parameters) if view.scope == "run" else None
+        return kept_rows.rows(self._file, view, parameters, compute) if remembered is None else remembered
 
     def _computed(self, view: View, parameters: Mapping[str, object]) -> pa.Table:
         """Return the rows of a view, by its SQL or its analysis, or from the answers of the store."""
@@ -318,7 +329,7 @@ class Store(Asking, Exclusive):
 
     def _is_kept(self, view: View, parameters: Mapping[str, object]) -> bool:
         """Return whether the rows of a view, with these parameters, are among the answers of the store."""
-        return (view.is_shipped and view.scope == "profile" and not registry.asked(view, parameters)[0]
+        return (view.is_shipped and view.scope == "profile" and not registry.split_parameters(view, parameters)[0]
                 and self.kept(view.name) is not None)
 
     def _check_books(self, view: View, parameters: Mapping[str, object], table: pa.Table) -> None:
@@ -372,7 +383,7 @@ class Store(Asking, Exclusive):
                 return self._fetched(query, parameters, computes, most)
         except (duckdb.Error, pa.ArrowException) as error:
             exc = self._reason(error)
-            broken = damage.of_catalog(self.catalog, exc) or self._broken_part(exc)
+            broken = damage.catalog_damage(self.catalog, exc) or self._broken_part(exc)
             if broken:
                 raise StoreError(broken, self.path) from exc
             if self.older_schema is not None:
@@ -383,7 +394,7 @@ class Store(Asking, Exclusive):
             if exc is not error:
                 raise self._other_content(exc) from exc
             reason = str(exc).replace('"catalog.', '"')  # where DuckDB found it, and nobody need look for it
-            raise UsageError(self._asked_wrongly(reason) or of_other_files(exc) or f"DuckDB: {reason}") from exc
+            raise UsageError(self._hint_for_unknown_table(reason) or fence_refusal(exc) or f"DuckDB: {reason}") from exc
 
     def interrupt(self) -> None:
         """End the query that is at work in another thread, which holds the lock: its call raises KeyboardInterrupt there."""
@@ -442,7 +453,7 @@ class Store(Asking, Exclusive):
                            "a store only the list of files can be read (", Command("sql", ("FROM files",)), ")"), self.path,
                           ("To rebuild it from the captures: ", Command("refresh").shell(self.path)))
 
-    def _asked_wrongly(self, message: str) -> Text | None:
+    def _hint_for_unknown_table(self, message: str) -> Text | None:
         """Return how to ask for the view that DuckDB does not find; None where the message is of something else."""
         missing = _MISSING.search(message)
         view = self.views.get(missing[1]) if missing else None
@@ -457,7 +468,7 @@ class Store(Asking, Exclusive):
 
     def _broken_part(self, error: Exception) -> Text | None:
         """Return what to say where the error is that a part is missing or damaged, and how to make it again; else None."""
-        part = damage.of_part(self.path, error)
+        part = damage.damaged_part(self.path, error)
         if part is None:
             return None
         if remote.fetched(self.path) / CATALOG != self.catalog or self.catalog.stat().st_ino != self._file.st_ino:

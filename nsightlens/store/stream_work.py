@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING, Int, Places, numbered
-from nsightlens.columns.arrays import stretches as stretches_of
+from nsightlens.columns.arrays import row_chunks as stretches_of
 from nsightlens.intervals import coverage
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
 from nsightlens.store.profile_parts import CallTimes, Line, Stream, UnfitError, Work
@@ -171,7 +171,7 @@ def _lengths(named: _Named, edges: Int, packed: Packing) -> pa.Table:
     running = Running(steps(np.ones(1, np.int64)))
     found: list[tuple[Int, ...]] = [(np.empty(0, np.int64),) * 4]
     for some in stretches(edges, packed):
-        found.append(_summed(some.track, running.after(some.change), np.ones(len(some.track), np.int64), some.length))
+        found.append(_summed(some.track, running.cumulative(some.change), np.ones(len(some.track), np.int64), some.length))
     stream, length, points, lasts = _summed(*(np.concatenate(column) for column in zip(*found, strict=True)))
     return named.table(stream, {"length": length, "points": points, "lasts_ns": lasts})
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsightlens.columns.arrays import MISSING, Int, Mask, integers, nullable
-from nsightlens.columns.arrays import stretches as stretches_of
+from nsightlens.columns.arrays import row_chunks as stretches_of
 from nsightlens.statistics.sweeps import Packing, Running, packing, steps, stretches
 from nsightlens.store.gpu_bins import GpuBins
 from nsightlens.store.host_steps import HostSteps, Steps
@@ -98,7 +98,7 @@ def sweep(connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Path]) -> d
     with suppress(UnfitError):
         found = stream_work(connection, profile.key, profile.lines, profile.streams, profile.work, times, profile.packing)
     counts, edges = _edges_of_work(profile, launched)
-    placed = launched.placed()
+    placed = launched.finish()
     del times, launched  # with all edges, they would be too much
     found |= {"_steps": placed.table(profile.key), **_gpu(profile, placed, counts, edges)}
     profile.packing.on_other_tracks(edges, np.array([line for line, _ in profile.tracks], dtype=np.int64))
@@ -194,7 +194,7 @@ def _gpu(profile: _Profile, placed: Steps, counts: Int, edges: Int) -> dict[str,
     load = np.zeros((5, len(counts)), dtype=np.int64)
     bins = GpuBins(edges, profile.packing, counts)
     for some in stretches(edges, profile.packing):
-        kernel, other, on_sms = (running.after(some.change) for running in (kernels, others, blocks))
+        kernel, other, on_sms = (running.cumulative(some.change) for running in (kernels, others, blocks))
         memory = other & _ONES > 0
         state = (kernel & _ONES > 0) + 2 * (kernel > _ONES) + 4 * memory
         np.add.at(states.reshape(-1), some.track * 8 + state, some.length)
@@ -202,7 +202,7 @@ def _gpu(profile: _Profile, placed: Steps, counts: Int, edges: Int) -> dict[str,
         inside = np.minimum(some.at + some.length, last[some.track]) - np.maximum(some.at, first[some.track])
         inside = np.maximum(inside, 0)
         capped = np.minimum(on_sms, _FULL)
-        on_kernel = kernel - copying.after(some.change) if copies.any() else kernel
+        on_kernel = kernel - copying.cumulative(some.change) if copies.any() else kernel
         for row, part in enumerate((inside * (on_kernel > 0), inside * ((kernel > 0) | memory), inside * (other > _ONES),
                                     (capped >> 20) * inside, (capped & 0xFFFFF) * inside)):
             np.add.at(load[row], some.track, part)
@@ -326,7 +326,7 @@ def _states(profile: _Profile, placed: Steps, edges: Int) -> tuple[_StateBooks, 
     books = _StateBooks()
     idle, idled = np.zeros(len(profile.lines) * names, dtype=np.int64), 0
     for some in stretches(edges, profile.packing):
-        on_device, on_host, place = (running.after(some.change) for running in (devices, hosts, stepped))
+        on_device, on_host, place = (running.cumulative(some.change) for running in (devices, hosts, stepped))
         books.add(some.length, on_device, on_host, place)
         # up to each edge, the time in which nothing ran: what fell on a call is the difference of its two edges
         waited = np.where(on_device == 0, some.length, 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from nsightlens.store import catalog, door, user_cache
+from nsightlens.store import catalog, catalog_opening, user_cache
 
 _KEPT = 4
 """Blank catalogs in the cache: those of several versions may be in use."""
@@ -27,18 +27,18 @@ def place(
     scratch: where DuckDB may write meanwhile. memory: how much it may take; None: what it takes by itself.
     cached: whether one from the cache will do.
     """
-    kept = _kept(materialise) if cached else None
-    if kept is not None and kept.is_file():
-        shutil.copyfile(kept, target)
+    cached_template = _kept(materialise) if cached else None
+    if cached_template is not None and cached_template.is_file():
+        shutil.copyfile(cached_template, target)
         return
-    with contextlib.closing(door.open_for_writing(target, scratch, memory)) as connection:
+    with contextlib.closing(catalog_opening.open_for_writing(target, scratch, memory)) as connection:
         with catalog.transaction(connection):
             catalog.create(connection, materialise)
             catalog.make_views(connection)
         connection.execute("CHECKPOINT")
     with contextlib.suppress(OSError):
-        if kept is not None:
-            user_cache.keep(kept, lambda path: shutil.copyfile(target, path), _KEPT, _MOST_BYTES)
+        if cached_template is not None:
+            user_cache.keep(cached_template, lambda path: shutil.copyfile(target, path), _KEPT, _MOST_BYTES)
 
 
 def _kept(materialise: bool) -> Path | None:
@@ -47,4 +47,4 @@ def _kept(materialise: bool) -> Path | None:
     if folder is None:
         return None
     kind = "" if materialise else "-of-parts"
-    return folder / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}-{door.BLOCK_BYTES}{kind}.duckdb"
+    return folder / f"blank-{catalog.signature_of_views()}-{duckdb.__version__}-{catalog_opening.BLOCK_BYTES}{kind}.duckdb"

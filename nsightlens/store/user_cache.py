@@ -57,14 +57,14 @@ def keep(kept: Path, write: Callable[[Path], object], most_files: int, most_byte
 def files() -> dict[Path, int]:
     """Return the bytes of each file in the cache. Other processes may delete some meanwhile: those are left out."""
     where = folder()
-    found = {}
+    sizes = {}
     for above, _, names in os.walk(where) if where else ():  # it follows no links
         for path in (Path(above, name) for name in sorted(names)):
             with suppress(FileNotFoundError):
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode) and where and _is_ours(path.relative_to(where)):
-                    found[path] = status.st_size
-    return dict(sorted(found.items()))
+                    sizes[path] = status.st_size
+    return dict(sorted(sizes.items()))
 
 
 def _is_ours(path: Path) -> bool:

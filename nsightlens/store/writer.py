@@ -21,7 +21,19 @@ import pyarrow.parquet as pq
 from nsightlens.discovery.remote import RemotePath
 from nsightlens.errors import StoreError, other_schema
 from nsightlens.schema import SCHEMA_VERSION
-from nsightlens.store import across, answers, catalog, compaction, damage, door, ground, lock, no_links, remote, template
+from nsightlens.store import (
+    across,
+    answers,
+    catalog,
+    catalog_opening,
+    compaction,
+    damage,
+    lock,
+    no_links,
+    remote,
+    store_folder,
+    template,
+)
 from nsightlens.store.bundle import Bundle, Part, standing
 from nsightlens.store.catalog import Change
 from nsightlens.store.journal import Journal
@@ -62,7 +74,7 @@ class Bundles:
     every: list[Bundle]
 
 
-class Writing:
+class StoreWriter:
     """The one writer of a store: holds its lock, and replaces the catalog as a whole.
 
     A new catalog is built beside the old one and takes its place by one rename, so whoever reads sees the old store or the
@@ -79,18 +91,18 @@ class Writing:
         self.path = remote.folder_of(store)
         self._far = remote.Far(store) if isinstance(store, RemotePath) else None
         self._materialise = materialise
-        self._lock = Lock(self.path, on_wait, lambda: ground.confirm(self.path))
+        self._lock = Lock(self.path, on_wait, lambda: store_folder.confirm(self.path))
         self._journal = Journal(self.path, self._lock.check)
 
-    def __enter__(self) -> Writing:
+    def __enter__(self) -> StoreWriter:
         self._lock.acquire()
         try:
-            ground.confirm_no_links(self.path)
+            store_folder.confirm_no_links(self.path)
             if self._far:
                 self._far.pull(self.path / CATALOG)
-            left = self._journal.begin()
-            if left:
-                self._journal.remove(left, self._live_parts())
+            leftovers = self._journal.begin()
+            if leftovers:
+                self._journal.remove(leftovers, self._live_parts())
         except OSError as exc:
             self._end()
             why = f"{self.path}: the store cannot be written ({exc.strerror})"
@@ -125,7 +137,7 @@ class Writing:
         """Return the error for a fault while the store is written, which leaves it as it was."""
         self.check()
         space = " Is the disk full?" if damage.is_of_space(error) else ""
-        return StoreError(damage.of_catalog(self.path / CATALOG, error) or (
+        return StoreError(damage.catalog_damage(self.path / CATALOG, error) or (
             f"{self.store}: could not be written, and is as it was before.{space} ({error})"), self.store)
 
     @property
@@ -145,7 +157,7 @@ class Writing:
         return (_parts_of(current) if current.is_file() else set()) | self._older_parts()
 
     def _older_parts(self) -> set[str]:
-        return {part for path in ground.older_catalogs(self.path) for part in _parts_of(path)}
+        return {part for path in store_folder.older_catalogs(self.path) for part in _parts_of(path)}
 
     def known(self) -> Known:
         """Return what the store holds now. Raises StoreError for a store of a newer schema, or one that names foreign files."""
@@ -160,16 +172,16 @@ class Writing:
                 return Known(files, {}, roots, patterns, False, store.older_schema)
             has_views = store.has_views_of_this_version
             signatures = store.sql("SELECT profile_id, signature FROM _signatures").to_pylist()
-            parts = door.parts(store._connection, self.store)
+            parts = catalog_opening.parts(store._connection, self.store)
             answered = answers.answered(store._connection)
             materialised = store.sql("SELECT materialised FROM _store").to_pylist()[0]["materialised"]
             cut = store.sql("SELECT profile_id FROM profiles WHERE truncated AND events_lost IS DISTINCT FROM 0").to_pylist()
         paths = {path for *_, path, _ in parts}
-        there = self._far.parts() if self._far else {path for path in paths if damage.is_whole(self.path / path)}
-        broken = {(path, profile) for _, _, profile, path, _ in parts if path not in there}
+        parts_there = self._far.parts() if self._far else {path for path in paths if damage.is_whole(self.path / path)}
+        broken = {(path, profile) for _, _, profile, path, _ in parts if path not in parts_there}
         unsure = {name for _, name in broken}
-        kept = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in unsure}
-        return Known(files, kept, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
+        signature_of = {r["profile_id"]: r["signature"] for r in signatures if r["profile_id"] not in unsure}
+        return Known(files, signature_of, roots, patterns, has_views, None, {r["profile_id"] for r in cut}, broken, materialised,
                      [] if self._far else parts, answered)
 
     def commit(self, change: Change) -> None:
@@ -188,7 +200,7 @@ class Writing:
 
         keep_as: file name under which the older catalog stays, with its parts; None: it goes.
         """
-        with contextlib.closing(door.attach(self.path / CATALOG)) as connection:
+        with contextlib.closing(catalog_opening.attach(self.path / CATALOG)) as connection:
             self._materialise = catalog.is_materialised(connection)
         self._commit(change, rebuild=True, kept=None if keep_as is None else self.path / keep_as)
 
@@ -265,15 +277,15 @@ class Writing:
         """Return the bundles of the store now; parts that are lost are in none."""
         if not (self.path / CATALOG).is_file():
             return []
-        with contextlib.closing(door.attach(self.path / CATALOG)) as connection:
-            parts = door.parts(connection, self.store)
+        with contextlib.closing(catalog_opening.attach(self.path / CATALOG)) as connection:
+            parts = catalog_opening.parts(connection, self.store)
         return standing([part for part in parts if part[3] not in lost], self._root)
 
     def keep(self, rows: across.Rows) -> None:
         """Have the catalog keep answers across profiles, and no others. Raises OSError, duckdb.Error: it is as before then."""
         def build(place: Path) -> None:
             shutil.copyfile(self.path / CATALOG, place)
-            with contextlib.closing(door.open_for_writing(place, self.staging, catalog.WRITE_MEMORY)) as connection:
+            with contextlib.closing(catalog_opening.open_for_writing(place, self.staging, catalog.WRITE_MEMORY)) as connection:
                 with catalog.transaction(connection):
                     across.keep(connection, rows)
                 connection.execute("CHECKPOINT")
@@ -284,9 +296,9 @@ class Writing:
         """Have `build` make a new catalog, where DuckDB can lock it; return where it lies, beside the store's."""
         fresh = self.staging / f"{secrets.token_hex(4)}.duckdb"
         fresh.touch()
-        here = has_locks(fresh)
+        locks_here = has_locks(fresh)
         fresh.unlink()
-        if here:
+        if locks_here:
             build(fresh)
             return fresh
         with TemporaryDirectory(prefix="nsightlens-") as folder:  # DuckDB writes no file that it cannot lock
@@ -301,7 +313,7 @@ class Writing:
         if self._far:
             self._far.commit(fresh)
         fresh.replace(self.path / CATALOG)
-        Writing.commits += 1
+        StoreWriter.commits += 1
 
     def _build(self, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         """Make the new catalog at `fresh`: from the old one and the change, or, to rebuild, from the change alone."""
@@ -313,9 +325,10 @@ class Writing:
 
     def _read_by(self, change: Change, parts: Bundles) -> list[Path]:
         """Return the files that DuckDB reads to make the catalog: parts where they lie here and at the store, answers."""
-        here = {file for one in (*parts.new, *parts.every) for file in one.files.values()}
-        there = {self.store / file.relative_to(self._root) for file in here} if self._far else set()
-        return [*here, *there, *(file for answer in change.answers for file in (answer, answer.with_name(f"{answer.name}.wal")))]
+        new_files = {file for one in (*parts.new, *parts.every) for file in one.files.values()}
+        far_files = {self.store / file.relative_to(self._root) for file in new_files} if self._far else set()
+        return [*new_files, *far_files,
+                *(file for answer in change.answers for file in (answer, answer.with_name(f"{answer.name}.wal")))]
 
     def _build_within(self, memory: str | None, fresh: Path, change: Change, parts: Bundles, rebuild: bool) -> None:
         for stray in fresh.parent.glob(f"{fresh.name}*"):
@@ -328,7 +341,7 @@ class Writing:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         far = self.store if isinstance(self.store, RemotePath) else None
         files = self._read_by(change, parts)
-        with contextlib.closing(door.open_for_writing(fresh, self.staging, memory, files, far)) as connection:
+        with contextlib.closing(catalog_opening.open_for_writing(fresh, self.staging, memory, files, far)) as connection:
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 if is_old:
@@ -345,8 +358,8 @@ class Writing:
 
 def _parts_of(path: Path) -> set[str]:
     """Return the parts that a catalog names."""
-    with contextlib.closing(door.attach(path)) as connection:
-        return {path for *_, path, _ in door.parts(connection, path.parent)}
+    with contextlib.closing(catalog_opening.attach(path)) as connection:
+        return {path for *_, path, _ in catalog_opening.parts(connection, path.parent)}
 
 
 def _memory(new: Sequence[Bundle]) -> str:

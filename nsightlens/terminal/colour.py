@@ -19,7 +19,7 @@ _COLUMNS = ("verdict", "severity", "state", "")
 """Columns whose words have a colour; on a page the verdict has no header."""
 
 
-def asked() -> bool | None:
+def colour_setting() -> bool | None:
     """Return whether the environment wants colour; None where it leaves that to the stream."""
     if os.environ.get("NO_COLOR"):
         return False
@@ -32,7 +32,7 @@ def asked() -> bool | None:
 
 def wanted(stream: TextIO) -> bool:
     """Return whether what goes to this stream has colour."""
-    by_environment = asked()
+    by_environment = colour_setting()
     return stream.isatty() if by_environment is None else by_environment
 
 

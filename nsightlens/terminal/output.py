@@ -8,7 +8,7 @@ from typing import TextIO
 
 import click
 
-from nsightlens.terminal.colour import asked
+from nsightlens.terminal.colour import colour_setting
 from nsightlens.terminal.printable import LAYOUT, printable
 
 _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
@@ -21,7 +21,7 @@ def echo(text: str = "", *, err: bool = False, stream: TextIO | None = None, new
     """
     target = stream or (sys.stderr if err else sys.stdout)
     shown = for_terminal(text, styled=styled) if target.isatty() else text
-    click.echo(shown, file=target, nl=newline, color=asked() if styled else True)  # True: click takes nothing out
+    click.echo(shown, file=target, nl=newline, color=colour_setting() if styled else True)  # True: click takes nothing out
 
 
 def for_terminal(text: str, *, styled: bool = False) -> str:

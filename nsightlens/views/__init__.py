@@ -1,1 +1,1 @@
-"""The views and analyses that can be asked for, and the books that they keep."""
+"""The registry of views and analyses, and the sums that their breakdowns must keep."""

@@ -1,4 +1,4 @@
-"""Books that must balance: the parts of a breakdown sum exactly to its total, or `reconcile` says where they do not.
+"""Balance checks: the parts of a breakdown sum exactly to its total, or `reconcile` says where they do not.
 
 A breakdown states its books as text, in the header of its view (`-- @balance`) or on the command line:
 

@@ -5,7 +5,7 @@ Each .sql file holds one statement under a header of comments:
     -- What a row is, in a sentence or two.
     -- @scope profile
     -- @topic ranks     (an analysis only: the question that it is listed under, nsightlens/views/topics.py; SQL is in its folder)
-    -- @needs modules   (what a capture must hold for the view to have rows: nsightlens/views/needs.py)
+    -- @needs modules   (what a capture must hold for the view to have rows: nsightlens/views/requirements.py)
     -- @requires other_view, third_view
     -- @param  how_many   What it changes.
     -- @column name       What it holds.
@@ -42,7 +42,7 @@ from typing import get_args
 from nsightlens import schema
 from nsightlens.errors import UsageError, ViewError
 from nsightlens.views.balance import Balance, parse_balance
-from nsightlens.views.needs import NEEDS
+from nsightlens.views.requirements import REQUIREMENTS
 from nsightlens.views.topics import TOPICS
 
 Literal = int | float | str | bool | None
@@ -258,8 +258,8 @@ class _Header:
         found: list[str] = []
         for number, text in self._tags["needs"]:
             found += [word for word in re.split(r"[,\s]+", text) if word]
-            if unknown := set(found) - NEEDS.keys():
-                raise ViewError(self._file, number, f"@needs {', '.join(sorted(unknown))}: there are {', '.join(NEEDS)}")
+            if unknown := set(found) - REQUIREMENTS.keys():
+                raise ViewError(self._file, number, f"@needs {', '.join(sorted(unknown))}: there are {', '.join(REQUIREMENTS)}")
         return tuple(found)
 
     def _first(self, columns: set[str]) -> tuple[str, ...]:
@@ -344,18 +344,19 @@ def section(view: View) -> list[str]:
     if view.aliases:
         lines += [f"Also called: {', '.join(f'`{alias}`' for alias in view.aliases)}.", ""]
     if view.needs:
-        lines += ["Empty where:", "", *(f"- {NEEDS[name].missing}: {NEEDS[name].remedy}" for name in view.needs), ""]
+        lines += ["Empty where:", "", *(f"- {REQUIREMENTS[name].missing}: {REQUIREMENTS[name].remedy}" for name in view.needs),
+                  ""]
     if view.assumes:
         lines += ["Assumes:", "", *(f"- {text}" for text in view.assumes), ""]
     if view.params:
         lines += ["| parameter | default | meaning |", "|---|---|---|"]
-        lines += [f"| {p.name} | {shown(p.default)} | {_cell(p.doc)} |" for p in view.params] + [""]
+        lines += [f"| {p.name} | {format_default(p.default)} | {_cell(p.doc)} |" for p in view.params] + [""]
     lines += ["| column | meaning |", "|---|---|"]
     lines += [f"| {name} | {_cell(doc)} |" for name, doc in view.columns] + [""]
     return lines + [line for balance in view.balances for line in (f"Balances: `{balance}`", "")]
 
 
-def shown(value: Literal) -> str:
+def format_default(value: Literal) -> str:
     """Return a default as the documentation shows it."""
     return "NULL" if value is None else str(value)
 

@@ -29,7 +29,7 @@ from nsightlens.errors import UsageError, ViewError
 from nsightlens.public_calls import as_number
 from nsightlens.terminal.command import Command
 from nsightlens.views import search
-from nsightlens.views.header import PACKAGE, Literal, Param, View, parse, parse_analysis, section, shown
+from nsightlens.views.header import PACKAGE, Literal, Param, View, format_default, parse, parse_analysis, section
 
 if TYPE_CHECKING:
     import duckdb
@@ -138,7 +138,7 @@ def query(view: View, parameters: Mapping[str, object], source: str | None = Non
     `parameters`: the view's own, and only_<column> for any of its columns (a value, or a list of values). Text is taken as
     the command line gives it: a number where the column or the parameter holds numbers, 'null' for None. Raises UsageError.
     """
-    arguments, selected = asked(view, parameters)
+    arguments, selected = split_parameters(view, parameters)
     call = f"({', '.join(f'{name} := ?' for name in arguments)})" if view.is_macro else ""
     conditions = [f'"{column}" IN ({", ".join("?" * len(wanted))})' if wanted else "false" for column, wanted in selected.items()]
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -146,7 +146,7 @@ def query(view: View, parameters: Mapping[str, object], source: str | None = Non
     return f"SELECT * FROM {source or view.name}{call}{where}", values
 
 
-def asked(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, object], dict[str, list[object]]]:
+def split_parameters(view: View, parameters: Mapping[str, object]) -> tuple[dict[str, object], dict[str, list[object]]]:
     """Return the view's own parameters with their values, and {column: values} that select rows. Raises UsageError."""
     arguments: dict[str, object] = {}
     selected: dict[str, list[object]] = {}
@@ -323,7 +323,7 @@ def _converted(name: str, value: object, type_: type) -> object:
 
 
 def _macro_comment(view: View) -> str:
-    lines = [f"{param.name} := {shown(param.default)}: {param.doc}" for param in view.params]
+    lines = [f"{param.name} := {format_default(param.default)}: {param.doc}" for param in view.params]
     return "\n".join([_doc_and_assumptions(view), *lines, *(f"{name}: {doc}" for name, doc in view.columns)])
 
 

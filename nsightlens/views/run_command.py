@@ -1,4 +1,4 @@
-"""The command of a row of a view, as it is shown: with the run of the row, where the store has several."""
+"""The command behind a row of a view, for one run: it names the run where the store has several."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NAMES_ITS_RUN = ("show", "compare ranks", "plan-ncu")
 
 def command_of(row: dict[str, Any], runs: Collection[str]) -> Command:
     """Return the command of a row, with its run where the store has several. runs: all of the store."""
-    return of_run(Command.of(row["command"]), row["run"], runs)
+    return with_run(Command.of(row["command"]), row["run"], runs)
 
 
-def of_run(command: Command, run: str, runs: Collection[str]) -> Command:
+def with_run(command: Command, run: str, runs: Collection[str]) -> Command:
     """Return a command that asks for one run, where the store has several."""
     if len(runs) < 2 or command.name not in _NAMES_ITS_RUN:
         return command

@@ -58,7 +58,7 @@ def imports(view: View) -> set[Path]:
 
 
 @lru_cache(maxsize=1)
-def of_all_code() -> str:
+def code_digest() -> str:
     """Return a digest of all modules, views and datasheets, and DuckDB's version: where it is the same, all rows are."""
     files = sorted(file for file in PACKAGE.rglob("*") if file.suffix in _CODE)
     return digest([duckdb.__version__, *(text for file in files for text in _named(file))])

@@ -1,4 +1,4 @@
-"""Where to begin among the views."""
+"""The names of the views to begin with."""
 
 from __future__ import annotations
 

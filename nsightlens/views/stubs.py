@@ -1,4 +1,5 @@
-"""The types of `store.view` (nsightlens/store/asking.pyi): an overload per view, so that an IDE completes names and parameters
+"""The types of `store.view` (nsightlens/store/view_queries.pyi): an overload per view, so that an IDE completes names and
+parameters
 and shows what a row is."""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow as pa
 _Names: TypeAlias = str | Sequence[str]
 _Numbers: TypeAlias = int | Sequence[int]
 
-class Asking:
+class ViewQueries:
 '''
 _FILTERS = {"run": "_Names", "rank": "_Numbers", "step": "_Numbers", "tool": "_Names", "family": "_Names"}
 _NUMBERS = ("_ns", "_s", "_step", "_rank")

@@ -1,4 +1,4 @@
-"""The questions that views answer: what they are listed under."""
+"""The topics that views are listed under, each a question that they answer."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def test_a_path_of_many_pieces_is_the_same_in_stretches_of_any_length(
     assert [name for *_, name in whole if name] == [*(f"o{i}" for i in range(100)), *(f"k{i}" for i in range(100))]
     assert [start + duration for _, start, duration, _ in whole[:-1]] == [start for _, start, *_ in whole[1:]]
     for stretch in (7, 33):
-        monkeypatch.setattr(_walk, "STRETCH", stretch)
+        monkeypatch.setattr(_walk, "CHUNK_ROWS", stretch)
         assert _path(empty, tables) == whole
 
 

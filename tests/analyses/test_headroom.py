@@ -13,7 +13,7 @@ import nsightlens as nl
 from nsightlens import analyses
 from nsightlens.analyses import headroom
 from nsightlens.analyses._peaks import Peak, no_peaks
-from nsightlens.analyses._roofs import Work, roof
+from nsightlens.analyses._roofs import LaunchWork, roof
 from nsightlens.errors import UsageError
 from nsightlens.store.store import Store
 from nsightlens.views import registry
@@ -24,8 +24,8 @@ from tests.places import ROOT
 A100 = Peak({"tensor_bf16": 312e12, "fp32": 19.5e12}, 1555e9)
 
 
-def products(flop: float | None, size: float | None, key: str | None = "tensor_bf16") -> Work:
-    return Work(((key, flop),), size, "shapes")
+def products(flop: float | None, size: float | None, key: str | None = "tensor_bf16") -> LaunchWork:
+    return LaunchWork(((key, flop),), size, "shapes")
 
 
 @pytest.mark.parametrize(("work", "is_contraction", "ns", "bound"), [
@@ -36,9 +36,9 @@ def products(flop: float | None, size: float | None, key: str | None = "tensor_b
     (products(312e9, None), True, None, None),
     (products(312e9, 1e6, None), True, None, None),
     (products(5.0, 1555e6, "int32"), False, 1_000_000, "memory"),
-    (Work((("tensor_bf16", 312e9), ("fp32", 39e9)), 1e6, "counters"), True, 2_000_000, "compute"),  # units work at once
+    (LaunchWork((("tensor_bf16", 312e9), ("fp32", 39e9)), 1e6, "counters"), True, 2_000_000, "compute"),  # units work at once
 ])
-def test_the_roof_of_a_launch(work: Work, is_contraction: bool, ns: int | None, bound: str | None) -> None:
+def test_the_roof_of_a_launch(work: LaunchWork, is_contraction: bool, ns: int | None, bound: str | None) -> None:
     found = roof(work, A100, is_contraction)
     assert (found.ns, found.bound) == (ns, bound)
     assert (found.reason is None) == (ns is not None)

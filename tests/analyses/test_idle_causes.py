@@ -34,7 +34,7 @@ AWAITING = ("DeviceSynchronize", "CtxSynchronize", "StreamSynchronize", "EventSy
 def empty(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
     with pytest.MonkeyPatch.context() as patched:
         if request.param:
-            patched.setattr(arrays, "STRETCH", request.param)
+            patched.setattr(arrays, "CHUNK_ROWS", request.param)
         yield catalog()
 
 

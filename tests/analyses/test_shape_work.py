@@ -161,7 +161,7 @@ def test_ncu_and_profiles_without_shapes_have_no_row() -> None:
 def test_the_peak_of_a_product(type_: str, tensor_cores: bool | None, peak: str | None) -> None:
     launch = shape_work.Launch("gemm", "gemm", tensor_cores, "aten::mm")
     found = work("aten::mm", MM[0], json.dumps([type_] * 2), None)
-    assert shape_work._known(launch, found, shape_work.Verdict()).peak_key == peak
+    assert shape_work._known(launch, found, shape_work.WorkFigures()).peak_key == peak
 
 
 @pytest.mark.captures

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightlens.attribution import launch_correlation
-from nsightlens.attribution.launch_correlation import Calls, Launched, Order, launch_order, launch_time, number_launches
+from nsightlens.attribution.launch_correlation import ApiCalls, Launched, Order, launch_order, launch_time, number_launches
 from nsightlens.columns import arrays
 from nsightlens.columns.arrays import MISSING
 from nsightlens.columns.spilled import SpilledColumn, SpillFolder
@@ -21,7 +21,7 @@ from nsightlens.columns.spilled import SpilledColumn, SpillFolder
 Int = np.int64
 
 
-def link(process: Any, correlation: Any, calls: Calls, start: Any, external_id: Any = None) -> Any:
+def link(process: Any, correlation: Any, calls: ApiCalls, start: Any, external_id: Any = None) -> Any:
     """Return the launching calls; each column is put on disk in parts, and read from there."""
     external_id = np.full(len(process), MISSING) if external_id is None else external_id
     with tempfile.TemporaryDirectory() as folder:
@@ -29,7 +29,7 @@ def link(process: Any, correlation: Any, calls: Calls, start: Any, external_id: 
         recorded = (calls.correlation, calls.start, calls.duration, calls.external_id, correlation, start, external_id)
         correlations, starts, durations, externals, correlation_of, start_of, external_of = (
             _spilled(spill, column) for column in recorded)
-        onto = Calls(calls.process, correlations, starts, durations, externals)
+        onto = ApiCalls(calls.process, correlations, starts, durations, externals)
         found = launch_correlation.link(process, correlation_of, onto, start_of, external_of, spill)
         in_memory = launch_correlation.link(process, correlation, calls, start, external_id, spill)
         for name in ("call", "start", "queue_delay"):
@@ -53,9 +53,9 @@ def ordered(process: Any, correlation: Any, start: Any, ncu_id: Any, links: Laun
     return number_launches(process, launch_order(process, time, correlation, start, ncu_id), like)
 
 
-def without_ids(process: Any, correlation: Any, start: Any, duration: Any) -> Calls:
+def without_ids(process: Any, correlation: Any, start: Any, duration: Any) -> ApiCalls:
     """Return calls that have no External id."""
-    return Calls(process, correlation, start, duration, np.full(len(process), MISSING))
+    return ApiCalls(process, correlation, start, duration, np.full(len(process), MISSING))
 
 
 def _ints(*values: int | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -83,13 +83,13 @@ def test_of_calls_with_one_id_the_last_before_the_work_launched_it() -> None:
 
 
 def test_of_calls_with_one_id_that_with_the_external_id_of_the_work_launched_it() -> None:
-    calls = Calls(_ints(0, 0), _ints(5, 5), _ints(100_000, 500_000), _ints(4000, 4000), _ints(2, 3))
+    calls = ApiCalls(_ints(0, 0), _ints(5, 5), _ints(100_000, 500_000), _ints(4000, 4000), _ints(2, 3))
     found = link(_ints(0, 0, 0), _ints(5, 5, 5), calls, _ints(700_000, 800_000, 900_000), _ints(2, 3, 9))
     assert found.call.tolist() == [0, 1, 1]
 
 
 def test_windows_of_a_process_may_use_all_ids_again() -> None:
-    calls = Calls(_ints(0, 0), _ints(5, 5), _ints(100_000, 500_000), _ints(4000, 4000), _ints(2, 2))
+    calls = ApiCalls(_ints(0, 0), _ints(5, 5), _ints(100_000, 500_000), _ints(4000, 4000), _ints(2, 2))
     found = link(_ints(0, 0), _ints(5, 5), calls, _ints(200_000, 600_000), _ints(2, 2))
     assert found.call.tolist() == [0, 1]
 
@@ -192,7 +192,7 @@ def test_order_of_launch_is_by_process_then_time_whatever_the_order_of_rows() ->
 
 @pytest.mark.parametrize("groups", [1, 5, 100_000])
 def test_likes_are_counted_over_stretches(monkeypatch: pytest.MonkeyPatch, groups: int) -> None:
-    monkeypatch.setattr(arrays, "STRETCH", 64)
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", 64)
     source = random.Random(groups)
     like = np.array([source.randrange(groups) for _ in range(1000)], dtype=np.int32)
     shuffled = np.array(source.sample(range(1000), 1000), dtype=np.int32)

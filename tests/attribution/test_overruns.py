@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.attribution import overruns
-from nsightlens.attribution.overruns import MARGIN_NS, Launches
+from nsightlens.attribution.overruns import MARGIN_NS, KernelLaunches
 from nsightlens.columns import arrays
 from nsightlens.columns.arrays import MISSING
 from nsightlens.columns.spilled import SpilledColumn, SpillFolder
@@ -31,7 +31,7 @@ def found(rows: list[Row], streams: list[int], *, on_disk: bool = False) -> list
     with tempfile.TemporaryDirectory() as folder:
         spill = SpillFolder(Path(folder))
         columns: list[Any] = [_spilled(spill, one) if on_disk else one for one in (start, duration, correlation, node)]
-        late = overruns.overruns(Launches(stream, np.zeros(len(stream), np.int32), template.astype(np.int32), *columns))
+        late = overruns.overruns(KernelLaunches(stream, np.zeros(len(stream), np.int32), template.astype(np.int32), *columns))
     assert late.rows.tolist() == sorted(late.rows.tolist())
     marked = dict(zip(late.rows.tolist(), late.overrun.tolist(), strict=True))
     values = [None if row[1] is None or row[2] is None or streams[row[0]] < 0 else marked.get(place, 0)
@@ -83,8 +83,8 @@ def test_kernels_of_a_graph_may_run_side_by_side() -> None:
     assert found(nodes, [0]) == [None, 0, 0, None]
     numbers = np.array([0, 1], dtype=np.int32)  # two processes count their launches from 1 each
     template, start = np.repeat(numbers, 3), np.array([0, 1_000, 2_000] * 2)
-    late = overruns.overruns(Launches(numbers, numbers, template, start, np.array([90_000, 10, 1, 10, 10, 1]),
-                                      np.array([1, 2, 3] * 2), np.full(6, MISSING)))
+    late = overruns.overruns(KernelLaunches(numbers, numbers, template, start, np.array([90_000, 10, 1, 10, 10, 1]),
+                                            np.array([1, 2, 3] * 2), np.full(6, MISSING)))
     assert (late.rows.tolist(), late.overrun[0]) == ([0, 2, 5], 89_000)
 
 
@@ -101,5 +101,5 @@ def test_as_the_definition_says(data: st.DataObject, stretch: int, ordered: bool
     rows = [one for place, one in enumerate(rows) if not any(
         streams[one[0]] == streams[other[0]] and one[1] == other[1] for other in rows[:place])]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arrays, "STRETCH", stretch)
+        patch.setattr(arrays, "CHUNK_ROWS", stretch)
         assert found(rows, streams, on_disk=on_disk) == plainly(rows, streams)

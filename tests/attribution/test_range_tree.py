@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsightlens.attribution.range_tree import PHASES, RangeIndex, Ranges, index, nested, traits
+from nsightlens.attribution.range_tree import PHASES, RangeIndex, RangeRows, index, nested, traits
 from nsightlens.columns.arrays import MISSING
 
 BACKWARD = "autograd::engine::evaluate_function: X"
@@ -45,7 +45,7 @@ def _index(ranges: list[Range]) -> RangeIndex:
         [pa.array([kind for kind, _ in KINDS]).dictionary_encode(), pa.array([name for _, name in KINDS]).dictionary_encode(),
          pa.nulls(len(KINDS), pa.int64())], names=["kind", "name", "forward_thread"])
     start = np.array([one.start for one in ranges], dtype=np.int64)
-    known = Ranges(
+    known = RangeRows(
         np.array([KINDS.index((one.kind, one.name)) for one in ranges], dtype=np.int32),
         np.array([one.track for one in ranges], dtype=np.int32), np.zeros(len(ranges), dtype=np.int32),
         np.array([MISSING if one.sequence is None else one.sequence for one in ranges], dtype=np.int64), traits([templates]))

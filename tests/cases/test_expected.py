@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import nsightlens as nl
-from nsightlens.pages.asked import Page
+from nsightlens.pages.query import Page
 from nsightlens.pages.ranks_page import ends, mpi
 from nsightlens.pages.tables import Column
 from nsightlens.store.store import Store

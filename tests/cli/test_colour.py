@@ -75,7 +75,7 @@ def test_what_the_environment_wants(monkeypatch: pytest.MonkeyPatch, settings: d
         monkeypatch.delenv(name, raising=False)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    assert colour.asked() is wanted
+    assert colour.colour_setting() is wanted
 
 
 def test_colour_changes_nothing_else() -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from nsightlens.cli.doctor import command
 from nsightlens.doctor import fitness, installation
-from nsightlens.doctor.fitness import BAD, GOOD, NOTE, Finding, Machine, examine, verdict
+from nsightlens.doctor.fitness import BAD, GOOD, NOTE, CheckResult, Machine, examine, verdict
 from tests.captures import kineto
 from tests.terminal.whole_commands import recorded, too_long
 
@@ -42,7 +42,7 @@ def machine(root: Path, **files: str) -> Machine:
     return Machine(root)
 
 
-def by_subject(findings: list[Finding]) -> dict[str, Finding]:
+def by_subject(findings: list[CheckResult]) -> dict[str, CheckResult]:
     return {f.subject: f for f in findings}
 
 
@@ -79,8 +79,9 @@ def test_counters_for_administrators_only(path: Path, tmp_path: Path) -> None:
 
 
 def test_ncu_is_out_where_the_counters_are(path: Path, tmp_path: Path) -> None:
-    findings = [Finding(s, GOOD, "") for s in ("GPU", "nsys", "ncu", "RUN_DIR", "TMPDIR")]
-    findings += [Finding("GPU counters", BAD, "", "ask", usable=False), Finding("torch", NOTE, "", "activate", usable=False)]
+    findings = [CheckResult(s, GOOD, "") for s in ("GPU", "nsys", "ncu", "RUN_DIR", "TMPDIR")]
+    findings += [CheckResult("GPU counters", BAD, "", "ask", usable=False),
+                 CheckResult("torch", NOTE, "", "activate", usable=False)]
     assert verdict(findings) == "Can record here: nsys."
 
 
@@ -166,14 +167,14 @@ def test_a_run_directory_tells_missing_ranks(path: Path, tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def imports() -> Finding:
+def imports() -> CheckResult:
     """What another Python says of our libraries: it takes as long as all else."""
     return installation.import_finding(installation._NATIVE)
 
 
 @pytest.mark.parametrize("columns", ["80", "100", "300", "20", ""])
 def test_it_reads_well_with_nothing_installed(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imports: Finding, columns: str,
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imports: CheckResult, columns: str,
 ) -> None:
     monkeypatch.setattr(installation, "import_finding", lambda _: imports)
     monkeypatch.setenv("COLUMNS", columns)

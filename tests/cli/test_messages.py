@@ -77,9 +77,9 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
 def test_commands_repeat_the_store(bundled_store: Path, command: str, takes_it: bool) -> None:
     run("sql", "SELECT 1", "--store", bundled_store)
     option = f" --store {shlex.quote(str(bundled_store))}" if takes_it else ""
-    assert messages.of_store(Command(command)) == f"nsightlens {command}{option}"
+    assert messages.with_store(Command(command)) == f"nsightlens {command}{option}"
     messages.begin()
-    assert messages.of_store(Command(command)) == f"nsightlens {command}"
+    assert messages.with_store(Command(command)) == f"nsightlens {command}"
 
 
 def test_the_commands_without_a_store_are_known() -> None:

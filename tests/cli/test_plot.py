@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import nsightlens as nl
-from nsightlens.cli.plot import command, of_best_tool
+from nsightlens.cli.plot import command, least_disturbed
 from nsightlens.cli.show import command as show
 from nsightlens.errors import NsightlensError, UsageError
 from tests.captures import kineto
@@ -52,8 +52,8 @@ def test_size_title_and_top(store: Path, tmp_path: Path) -> None:
 
 def test_the_tool_that_disturbs_least_is_drawn_unless_asked() -> None:
     table = pa.table({"run": ["a", "a", "b", "a"], "tool": ["kineto", "nsys", "kineto", "ncu"], "n": [1, 2, 3, 4]})
-    assert of_best_tool(table)["n"].to_pylist() == [2, 3]
-    assert of_best_tool(table.select(["run"])).num_rows == 4
+    assert least_disturbed(table)["n"].to_pylist() == [2, 3]
+    assert least_disturbed(table.select(["run"])).num_rows == 4
 
 
 def test_without_a_name_the_plots_are_listed(store: Path) -> None:

@@ -41,7 +41,7 @@ MB = 1_000_000
     (Progress(0, 0, ""), 12, "12 s so far"),
 ])
 def test_how_far_it_is(step: Progress, seconds: float, text: str) -> None:
-    assert progress.said(step, seconds) == text
+    assert progress.progress_text(step, seconds) == text
 
 
 def test_lines_come_when_a_profile_is_done_and_every_ten_seconds(
@@ -101,7 +101,7 @@ def test_every_reader_counts(tmp_path: Path, tool: str, jobs: int, monkeypatch: 
 
 
 @pytest.mark.parametrize(("asked", "slow", "heard"), [
-    (["compare", "runs", "a", "b"], "nsightlens.analyses._compared.tools", r"comparing: 0/3 trees; \d+ s so far"),
+    (["compare", "runs", "a", "b"], "nsightlens.analyses._compared_runs.tools", r"comparing: 0/3 trees; \d+ s so far"),
     (["report", "--output", "report.html"], "nsightlens.html_report.contents.Contents.facts", "writing the report: "),
     (["compare", "ranks"], "nsightlens.pages.ranks_page.balance", r"comparing: 6/8 balance; \d+ s so far, about \d+ s left"),
     (["summary"], "nsightlens.pages.sections.ordered", r"summing up: \d+ s so far"),

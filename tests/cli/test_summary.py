@@ -20,8 +20,8 @@ from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.timeline import CAUSES
 from nsightlens.errors import UsageError
 from nsightlens.pages import page
-from nsightlens.pages.asked import Page
 from nsightlens.pages.page import Renderer
+from nsightlens.pages.query import Page
 from nsightlens.pages.section import Section
 from nsightlens.pages.sections import SECTIONS, diagnostics, ordered
 from nsightlens.pages.tables import Column

@@ -36,7 +36,7 @@ _LEAST = np.iinfo(np.int64).min
 
 @pytest.mark.parametrize("rows", [1, 10, 200])
 def test_rows_of_parts_of_several_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr(arrays, "STRETCH", 16)
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", 16)
     source = np.random.default_rng(rows)
     column, pieces = SpillFolder(tmp_path).column(), []
     for number in range(5):
@@ -56,7 +56,7 @@ def test_rows_of_parts_of_several_types(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("shapes", ["s", "ss", "sv", "vs", "svs", "vvwv", "wvswv", "st", "stv"])
 def test_a_column_is_all_pieces_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shapes: str) -> None:
     """s, t: one value that was broadcast; v: narrow values; w: wide ones."""
-    monkeypatch.setattr(arrays, "STRETCH", 8)
+    monkeypatch.setattr(arrays, "CHUNK_ROWS", 8)
     piece = {"s": np.broadcast_to(_LEAST, 6), "t": np.broadcast_to(np.int64(3), 6), "v": np.arange(6), "w": np.arange(6) << 40}
     builder = ColumnBuilder(SpillFolder(tmp_path))
     for shape in shapes:

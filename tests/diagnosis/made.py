@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsightlens.diagnosis.recorded import KERNEL, MEMORY, Calls, Ranges, Recorded, Spans, Work
+from nsightlens.diagnosis.profile_arrays import KERNEL, MEMORY, GpuWork, HostCalls, ProfileArrays, Ranges, Spans
 
 
 class Piece(NamedTuple):
@@ -43,7 +43,7 @@ class Call(NamedTuple):
     process: str = "p"
 
 
-def recorded(pieces: Sequence[Piece], calls: Sequence[Call] = (), ranges: Sequence[Range] = ()) -> Recorded:
+def recorded(pieces: Sequence[Piece], calls: Sequence[Call] = (), ranges: Sequence[Range] = ()) -> ProfileArrays:
     """Return a profile that holds these: each launch is a call of its own, cudaLaunchKernel."""
     texts: dict[str, int] = {}
 
@@ -59,16 +59,16 @@ def recorded(pieces: Sequence[Piece], calls: Sequence[Call] = (), ranges: Sequen
     start, end, kind, branch = (np.array([getattr(piece, name) for piece in pieces], np.int64) for name in (
         "start", "end", "kind", "branch"))
     process, device, name = (codes([getattr(piece, name) for piece in pieces]) for name in ("process", "device", "name"))
-    work = Work(start, end, kind, branch, process, zero, device, zero, name, name, none, none, np.array(of, np.int64), none,
-                np.where(kind == MEMORY, name, -1), none)
+    work = GpuWork(start, end, kind, branch, process, zero, device, zero, name, name, none, none, np.array(of, np.int64), none,
+                   np.where(kind == MEMORY, name, -1), none)
     api = _spans(every, codes)
     names = [call.name for call in every]
     launching, copying, waiting = (np.array([word in name for name in names], np.bool_) for word in (
         "Launch", "Memcpy", "Synchronize"))
     none_of = _spans((), codes)
-    return Recorded(
+    return ProfileArrays(
         {"run": "r", "tool": "nsys", "profile_id": "x", "vendor": "cuda", "origin_epoch_ns": 0}, {}, work,
-        Calls(api, launching, launching, copying, waiting, np.ones(len(every), np.bool_)),
+        HostCalls(api, launching, launching, copying, waiting, np.ones(len(every), np.bool_)),
         Ranges(_spans(ranges, codes), codes([one.kind for one in ranges]),
                np.array([one.parent for one in ranges], np.int64), np.array([one.depth for one in ranges], np.int64),
                np.arange(len(ranges)), np.zeros(len(ranges), np.bool_)),

@@ -7,7 +7,7 @@ import pytest
 
 from nsightlens.diagnosis.branches import branches
 from nsightlens.diagnosis.conditions import before_launch, lost_launches
-from nsightlens.diagnosis.recorded import COMMUNICATION, COPIES, GRAPH, MEMORY, Recorded
+from nsightlens.diagnosis.profile_arrays import COMMUNICATION, COPIES, GRAPH, MEMORY, ProfileArrays
 from nsightlens.diagnosis.tree import nodes, trees
 from nsightlens.diagnosis.window import window
 from tests.diagnosis.made import Call, Piece, Range, recorded
@@ -16,7 +16,7 @@ NONE = np.zeros(0, np.int64)
 US = 1000
 
 
-def _lengths(profile: Recorded, lost: np.ndarray[tuple[int], np.dtype[np.int64]] = NONE) -> dict[str, int]:
+def _lengths(profile: ProfileArrays, lost: np.ndarray[tuple[int], np.dtype[np.int64]] = NONE) -> dict[str, int]:
     judged = window(profile, profile.work)
     found = branches(profile, profile.work, judged, lost).lengths()
     assert sum(found.values()) == judged.length

@@ -7,19 +7,19 @@ import pytest
 
 from nsightlens.columns.arrays import Int
 from nsightlens.diagnosis.clock import slowed_ns
-from nsightlens.diagnosis.recorded import COMPUTING, KERNEL, Work
+from nsightlens.diagnosis.profile_arrays import COMPUTING, KERNEL, GpuWork
 from nsightlens.diagnosis.window import Window
 
 
-def work(kinds: int, lengths: Int) -> Work:
+def work(kinds: int, lengths: Int) -> GpuWork:
     """Return launches of kernels, every 1,000 ns; lengths: of each launch in order, for the n-th kernel times n + 1."""
     count = kinds * len(lengths)
     start = np.arange(count, dtype=np.int64) * 1000
     name = np.tile(np.arange(kinds, dtype=np.int64), len(lengths))
-    columns = {column: np.zeros(count, np.int64) for column in Work.__slots__}
+    columns = {column: np.zeros(count, np.int64) for column in GpuWork.__slots__}
     end = start + np.repeat(lengths, kinds) * (name + 1)
     kernels = np.full(count, KERNEL), np.full(count, COMPUTING)
-    return Work(**columns | {"start": start, "end": end, "name": name, "kind": kernels[0], "branch": kernels[1]})
+    return GpuWork(**columns | {"start": start, "end": end, "name": name, "kind": kernels[0], "branch": kernels[1]})
 
 
 @pytest.mark.parametrize(("kinds", "last", "slowed"), [

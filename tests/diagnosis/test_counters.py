@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import nsightlens as nl
+from nsightlens.diagnosis.busy_time import has_tensor_cores
 from nsightlens.diagnosis.counter_words import limit
 from nsightlens.diagnosis.counters import Counters, Measured, Rule
-from nsightlens.diagnosis.findings import Finding, of_counters
-from nsightlens.diagnosis.working import has_tensor_cores
+from nsightlens.diagnosis.findings import Finding, counter_findings
 from tests.readers.ncu_text import IDS, METRIC, RULE, SOL, ids, line
 
 _SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -100,13 +100,13 @@ def test_a_rule_wins_its_share_of_the_launches_that_it_is_about(tmp_path: Path) 
     (_kernel(), "not measured", "collect"),
 ])
 def test_the_action_fits_the_limit(kernel: Measured, cause: str, action: str) -> None:
-    assert of_counters(Counters((kernel,), None)) == [Finding(cause, "k", 100, action)]
+    assert counter_findings(Counters((kernel,), None)) == [Finding(cause, "k", 100, action)]
 
 
 def test_kernels_alike_are_one_finding() -> None:
     kernels = (_kernel("a", 60, "small grid"), _kernel("b", 50, "latency"), _kernel("c", 40, "small grid"),
                _kernel("too short", 1, "small grid"))
-    assert of_counters(Counters(kernels, Rule("R", "", 10))) == [
+    assert counter_findings(Counters(kernels, Rule("R", "", 10))) == [
         Finding("low fill", "a", 100, "more blocks", others=1), Finding("latency", "b", 50, "stalls"),
         Finding("ncu rule", "R", 60, "rule", 6)]
 
@@ -114,7 +114,7 @@ def test_kernels_alike_are_one_finding() -> None:
 @pytest.mark.parametrize(("capability", "action"), [(7.5, "fp16"), (8.0, "tf32 or fp16"), (None, "fp16")])
 def test_tensor_cores_take_tf32_from_ampere_on(capability: float | None, action: str) -> None:
     kernel = _kernel(limit="compute", unit="FMA", is_plain=True, capability=capability)
-    assert Finding("tensor cores", "k", 100, action) in of_counters(Counters((kernel,), None))
+    assert Finding("tensor cores", "k", 100, action) in counter_findings(Counters((kernel,), None))
 
 
 @pytest.mark.parametrize(("vendor", "name", "capability", "has"), [

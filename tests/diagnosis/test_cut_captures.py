@@ -11,8 +11,8 @@ from nsightlens.diagnosis.branches import BRANCHES
 from nsightlens.diagnosis.capture_words import not_judged
 from nsightlens.diagnosis.conditions import LOST, Condition
 from nsightlens.diagnosis.findings import findings
-from nsightlens.diagnosis.judged import Judged
-from nsightlens.diagnosis.recorded import COPIES, MEMORY
+from nsightlens.diagnosis.judgement import RunJudgement
+from nsightlens.diagnosis.profile_arrays import COPIES, MEMORY
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import NOT_RECORDED, Verdict, judge, sums
 from nsightlens.diagnosis.window import Window
@@ -107,7 +107,7 @@ def test_work_that_the_end_of_a_capture_cuts_off_is_no_wind_down(launches: int, 
 
 def test_copies_that_were_recorded_are_said_beside_kernels_that_were_not() -> None:
     tree = replace(_tree(), lengths=dict(zip(BRANCHES, (26, 0, 958, 0, 16), strict=True)), window=Window(0, 1000))
-    said = not_judged(Judged("r", "nsys", NOT_RECORDED, [tree], sums([tree]), conditions=[Condition(LOST, 16, 49)]))
+    said = not_judged(RunJudgement("r", "nsys", NOT_RECORDED, [tree], sums([tree]), conditions=[Condition(LOST, 16, 49)]))
     assert "at least 2.6 %" in said and "copies 95.8 %" in said
 
 

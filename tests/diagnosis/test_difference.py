@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.difference import Side, difference, efficiencies, properties, scale
 from nsightlens.diagnosis.difference_words import certainty, first, sentence
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import Sums
-from nsightlens.diagnosis.working import Piece
 from nsightlens.statistics.rounding import nearest
 
 MS = 1_000_000
@@ -35,9 +35,9 @@ def side(run: str, kernels: dict[str, int], idle: dict[str, int], *, steps: int 
          lengths: Sequence[int] = ()) -> Side:
     """Return a run: ns of its kernels by name and of its idle time by cause. recordings: the ns of the window of each."""
     parts = (sum(kernels.values()), communication, copies, sum(idle.values()), 0)
-    pieces = {"computing": [Piece(key, key, ns, 1) for key, ns in kernels.items()],
-              "communication": [Piece("nccl", "nccl", communication, 1)] if communication else [],
-              "copies": [Piece("HtoD", "HtoD", copies, 1, memory="pageable")] if copies else []}
+    pieces = {"computing": [BusyItem(key, key, ns, 1) for key, ns in kernels.items()],
+              "communication": [BusyItem("nccl", "nccl", communication, 1)] if communication else [],
+              "copies": [BusyItem("HtoD", "HtoD", copies, 1, memory="pageable")] if copies else []}
     leaves = {"idle": [Leaf(cause, ns, ((f"in {cause}", ns // 2), ("", ns - ns // 2)), 1) for cause, ns in idle.items()],
               "start-up": [Leaf("unknown", start_up, (), 1)] if start_up else [], "wind-down": []}
     whole = sum(parts)

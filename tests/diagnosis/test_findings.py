@@ -11,13 +11,13 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.diagnosis import words
+from nsightlens.diagnosis.busy_time import BusyItem as Part
 from nsightlens.diagnosis.findings import Finding, findings
 from nsightlens.diagnosis.host_only import host_only
 from nsightlens.diagnosis.idle import Leaf
-from nsightlens.diagnosis.sampled import Sampled
+from nsightlens.diagnosis.sampled_functions import Sampled
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import Verdict, judge, sums
-from nsightlens.diagnosis.working import Piece as Part
 from tests.diagnosis.made import Piece, Range, recorded
 from tests.readers.nsys_report import base, call, global_pid, kernel, write
 

@@ -9,7 +9,7 @@ import pytest
 
 from nsightlens.diagnosis import words
 from nsightlens.diagnosis.findings import Finding, findings, issuer_of
-from nsightlens.diagnosis.recorded import MEMORY
+from nsightlens.diagnosis.profile_arrays import MEMORY
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import judge, sums
 from tests.diagnosis.made import Call, Piece, Range, recorded
@@ -57,7 +57,7 @@ def test_the_sentence_says_who_issues_copies_and_waits() -> None:
 
 
 def test_waits_and_the_idle_time_behind_them_have_one_issuer() -> None:
-    """What a call owes (drained.py) counts for who issued that call, not for who launches behind it."""
+    """What a call owes (queue_drains.py) counts for who issued that call, not for who launches behind it."""
     pieces = [Piece(10 * _US, 100 * _US, (0, 5 * _US)), Piece(130 * _US, 140 * _US, (102 * _US, 128 * _US))]
     ranges = [Range(10 * _US, 101 * _US, "loss"), Range(101 * _US, 130 * _US, "forward")]
     tree, = trees(recorded(pieces, [Call(20 * _US, 101 * _US, "cudaStreamSynchronize")], ranges), np.zeros(0, np.int64))

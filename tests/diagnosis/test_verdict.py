@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from nsightlens.diagnosis.branches import BRANCHES
+from nsightlens.diagnosis.busy_time import BusyItem as CopyPiece
 from nsightlens.diagnosis.exchanges import Exchanges
 from nsightlens.diagnosis.findings import findings
 from nsightlens.diagnosis.idle import Leaf, Outside
+from nsightlens.diagnosis.profile_arrays import Faults
 from nsightlens.diagnosis.ranks import Waiting, waiting, winnable
-from nsightlens.diagnosis.recorded import Faults
 from nsightlens.diagnosis.tree import Tree, by_process, nodes, trees
 from nsightlens.diagnosis.verdict import judge, sums
 from nsightlens.diagnosis.window import Window
 from nsightlens.diagnosis.words import sentence
-from nsightlens.diagnosis.working import Piece as CopyPiece
 from tests.diagnosis.made import Piece, recorded
 
 

@@ -7,16 +7,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from nsightlens.diagnosis.recorded import Recorded
+from nsightlens.diagnosis.profile_arrays import ProfileArrays
 from nsightlens.diagnosis.window import Window, leading, window
 from tests.diagnosis.made import Piece, Range, recorded
 
 
-def _judged(profile: Recorded) -> Window:
+def _judged(profile: ProfileArrays) -> Window:
     return window(profile, profile.work)
 
 
-def _steps(lengths: list[int], late: int = 0) -> Recorded:
+def _steps(lengths: list[int], late: int = 0) -> ProfileArrays:
     """Return steps of one kernel each, launched at their start; late: by how much a step's work ends after the step."""
     ends = np.cumsum([0, *lengths]).tolist()
     ranges = [Range(begin, end, f"step {number}") for number, (begin, end) in enumerate(pairwise(ends))]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nsightlens.discovery import files
-from nsightlens.discovery.files import Found, find, fingerprint, look_at, path_text, run_names, walk
+from nsightlens.discovery.files import CaptureFile, find, fingerprint, look_at, path_text, run_names, walk
 from nsightlens.discovery.ranks import Sidecar
 from nsightlens.errors import ReadError, UsageError
 from nsightlens.readers import nsys
@@ -94,14 +94,16 @@ def test_the_rank_is_of_the_sidecar_else_of_the_content_else_of_the_name(tmp_pat
     path = kineto(tmp_path / "a.json", rank=3)
     probe = look_at(path, tmp_path, "r").probe
     assert probe is not None
-    found = Found(path, tmp_path, "r", 1, 0, "trace", "kineto", probe, rank_hint=hint)
+    found = CaptureFile(path, tmp_path, "r", 1, 0, "trace", "kineto", probe, rank_hint=hint)
     assert found.rank == (3, probe.processes[0].rank_source)
-    assert Found(path, tmp_path, "r", 1, 0, "trace", "kineto", Probe("x"), rank_hint=hint).rank == hint
+    assert CaptureFile(path, tmp_path, "r", 1, 0, "trace", "kineto", Probe("x"), rank_hint=hint).rank == hint
     sidecar = Sidecar(path, rank=5)
-    assert Found(path, tmp_path, "r", 1, 0, "trace", "kineto", probe, sidecar=sidecar, rank_hint=hint).rank == (5, "sidecar")
+    both = CaptureFile(path, tmp_path, "r", 1, 0, "trace", "kineto", probe, sidecar=sidecar, rank_hint=hint)
+    assert both.rank == (5, "sidecar")
     assert sidecar.simulated is False
     two = Probe("x", processes=(ProcessHint(1, rank=0, rank_source="content"), ProcessHint(2, rank=1, rank_source="content")))
-    assert Found(path, tmp_path, "r", 1, 0, "trace", "kineto", two, rank_hint=hint).rank == (None, None), "a file of two ranks"
+    of_two_ranks = CaptureFile(path, tmp_path, "r", 1, 0, "trace", "kineto", two, rank_hint=hint)
+    assert of_two_ranks.rank == (None, None)
 
 
 def test_what_cannot_be_opened_has_no_size_and_no_time(tmp_path: Path) -> None:

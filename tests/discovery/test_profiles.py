@@ -4,20 +4,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from nsightlens.discovery.export import REPORTS
-from nsightlens.discovery.files import Found
-from nsightlens.discovery.looks import Fingerprint
+from nsightlens.discovery.files import CaptureFile
 from nsightlens.discovery.profiles import Grouping, group, profile_id
 from nsightlens.discovery.ranks import Sidecar
+from nsightlens.discovery.sniff_cache import Fingerprint
 from nsightlens.readers.nsys.identity import PRINTED
 from nsightlens.readers.reader import Probe, ProcessHint
 
 
-def _found(name: str, tool: str, kind: str = "", **probe: object) -> Found:
+def _found(name: str, tool: str, kind: str = "", **probe: object) -> CaptureFile:
     path = Path("/r") / name
-    return Found(path, Path("/r"), "r", 1, 0, kind or f"{tool} x", tool, Probe(kind or tool, **probe))  # type: ignore[arg-type]
+    probed = Probe(kind or tool, **probe)  # type: ignore[arg-type]
+    return CaptureFile(path, Path("/r"), "r", 1, 0, kind or f"{tool} x", tool, probed)
 
 
-def _group(files: list[Found], contents: dict[str, str] | None = None, agree: bool = True) -> Grouping:
+def _group(files: list[CaptureFile], contents: dict[str, str] | None = None, agree: bool = True) -> Grouping:
     prints = {f.path: Fingerprint((contents or {}).get(f.path.name, f.path.name), (hash(f.path.name) & 0xFFFF, 1)) for f in files}
     return group(files, prints, lambda paths: agree)
 
@@ -67,11 +68,11 @@ def test_a_report_beside_its_export_is_one() -> None:
     assert sorted(path.name for _, path in found.duplicates) == ["a.nsys-rep"]
 
 
-def _report(name: str, *launches: str, pid: int = 7) -> Found:
+def _report(name: str, *launches: str, pid: int = 7) -> CaptureFile:
     return _found(name, "ncu", "ncu report", identity=frozenset(launches), processes=(ProcessHint(pid),))
 
 
-def _page(name: str, *launches: str, pid: int = 7, kind: str = "ncu csv") -> Found:
+def _page(name: str, *launches: str, pid: int = 7, kind: str = "ncu csv") -> CaptureFile:
     return _found(name, "ncu", kind, identity=frozenset(launches), processes=(ProcessHint(pid),))
 
 
@@ -156,7 +157,7 @@ def _launches(*numbers: int) -> frozenset[str]:
     return frozenset(f"7 {number} k" for number in numbers)
 
 
-def _noted(files: list[Found]) -> list[list[str]]:
+def _noted(files: list[CaptureFile]) -> list[list[str]]:
     return [[code for code, _ in g.notes] for g in _group(files).groups]
 
 

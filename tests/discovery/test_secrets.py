@@ -19,7 +19,7 @@ from nsightlens.discovery import secrets
 from nsightlens.discovery.ranks import sidecar_of
 from nsightlens.discovery.secrets import struck, without_secrets, without_tokens
 from nsightlens.schema import TABLES
-from nsightlens.store.prose import without_secrets_in_prose
+from nsightlens.store.secret_free_rows import without_secrets_in_prose
 from tests.discovery.planted import COMMANDS, HARMLESS, HOSTILE, SYNTAXES, TEXTS, TOKEN
 from tests.places import ROOT, sqlite_captures
 

@@ -12,7 +12,7 @@ import pytest
 
 from nsightlens.errors import NsightlensError, UsageError
 from nsightlens.gate import baselines
-from nsightlens.gate.history import History, of_sides
+from nsightlens.gate.history import History, item_history
 from tests.cli.command_line import run
 from tests.conftest import Shared
 from tests.gate.made import timed
@@ -33,7 +33,7 @@ def noisy(*levels: float) -> list[float]:
 
 
 def test_a_change_is_named_with_its_run_and_commit() -> None:
-    found = of_sides(made(noisy(*[1e6] * 8, *[1.05e6] * 6)), "step")
+    found = item_history(made(noisy(*[1e6] * 8, *[1.05e6] * 6)), "step")
     (change,) = found["changes"].to_pylist()
     assert (change["run"], change["commit"], change["base_runs"], change["candidate_runs"]) == ("day8", "c8", 8, 6)
     assert change["change"] == pytest.approx(5, abs=0.3) and change["base"] == pytest.approx(1e6, rel=3e-3)
@@ -44,11 +44,11 @@ def test_a_change_is_named_with_its_run_and_commit() -> None:
 
 def test_runs_stand_in_the_order_of_their_times_if_all_have_one() -> None:
     sides = made(noisy(*[1e6] * 4))
-    assert [point.run for point in of_sides(sides[::-1], "step").points] == ["day0", "day1", "day2", "day3"]
+    assert [point.run for point in item_history(sides[::-1], "step").points] == ["day0", "day1", "day2", "day3"]
     undated = sides[::-1]
     name, saved = undated[0]
     undated[0] = name, baselines.Saved({"kineto": [replace(saved.best[0], begun_ns=None)]}, {})
-    found = of_sides(undated, "step")
+    found = item_history(undated, "step")
     assert [point.run for point in found.points] == ["day3", "day2", "day1", "day0"] and not found.is_dated
 
 
@@ -57,7 +57,7 @@ def test_shares_change_in_points_and_a_run_without_the_figure_is_left_out() -> N
     for place, (name, saved) in enumerate(sides):
         pct = None if place == 3 else NOISE[place % 6] + (20.0 if place > 7 else 10.0)
         sides[place] = name, baselines.Saved({"kineto": [replace(saved.best[0], communication_pct=pct)]}, {})
-    found = of_sides(sides, "exposed_communication")
+    found = item_history(sides, "exposed_communication")
     (change,) = found.changes
     assert found.left_out == ("day3",) and change.change == pytest.approx(10, abs=0.5) and change.base_runs == 7
 
@@ -65,13 +65,13 @@ def test_shares_change_in_points_and_a_run_without_the_figure_is_left_out() -> N
 def test_what_the_runs_do_not_have_in_common_is_refused() -> None:
     one, other = made([1e6, 1e6])
     with pytest.raises(NsightlensError, match="no tool in common"):
-        of_sides([one, ("x", baselines.Saved({"nsys": [replace(ONE, tool="nsys")]}, {}))], "step")
+        item_history([one, ("x", baselines.Saved({"nsys": [replace(ONE, tool="nsys")]}, {}))], "step")
     with pytest.raises(NsightlensError, match="some have steps"):
-        of_sides([one, ("x", baselines.Saved({"kineto": [replace(ONE, steps=0)]}, {}))], "step")
+        item_history([one, ("x", baselines.Saved({"kineto": [replace(ONE, steps=0)]}, {}))], "step")
     with pytest.raises(UsageError, match="gem: neither"):
-        of_sides([one, other], "gem")
+        item_history([one, other], "gem")
     with pytest.raises(UsageError, match="no run has it"):
-        of_sides([one, other], "exposed_communication")
+        item_history([one, other], "exposed_communication")
 
 
 def _days(folder: Path) -> None:
@@ -112,6 +112,6 @@ def test_a_year_of_five_recordings_a_day_is_all_there(tmp_path: Path) -> None:
         baselines.write(tmp_path / f"{name}.json", saved, "1")
     begun = time.process_time()
     sides = [(path.stem, baselines.read(path)) for path in sorted(tmp_path.iterdir())]
-    found = of_sides(sides, "step")
+    found = item_history(sides, "step")
     print(f"{time.process_time() - begun:.2f} CPU s for a year")
     assert isinstance(found, History) and len(found.points) == 365 and [each.run for each in found.changes] == ["day200"]

@@ -12,7 +12,7 @@ from nsightlens.gate import recordings
 from nsightlens.gate.check import Asked, Check
 from nsightlens.gate.places import checked, read_quietly
 from nsightlens.gate.recordings import Recording
-from nsightlens.store.comparison import Place
+from nsightlens.store.comparison import RunPlace
 from tests.gate.made import stepped, timed
 
 
@@ -24,7 +24,7 @@ def traced(folder: Path, *sides: list[str]) -> list[list[Recording]]:
     """Return the recordings of each side, of runs below a folder, which are read once."""
     runs = dict.fromkeys(run for side in sides for run in side)
     with nl.ingest([folder / run for run in runs], store=folder / "store", jobs=1) as store:
-        return [recordings.traced([Place(store, run, run) for run in side], "kineto", per_step=True) for side in sides]
+        return [recordings.traced([RunPlace(store, run, run) for run in side], "kineto", per_step=True) for side in sides]
 
 
 def test_the_first_step_and_slow_ones_behind_it_are_warm_up(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightlens.columns.arrays import MISSING, Int
-from nsightlens.intervals.apart import cut, layers, outermost
 from nsightlens.intervals.coverage import coverage, gaps, union
+from nsightlens.intervals.disjoint import cut, non_overlapping_layers, outermost
 from nsightlens.intervals.intersection import difference, holding, intersection
 from nsightlens.intervals.order import order, reached
 
@@ -110,7 +110,7 @@ def test_cut_leaves_each_interval_what_none_before_it_reaches(rows: Rows) -> Non
 @given(INTERVALS)
 def test_layers_hold_each_interval_once_and_none_overlaps_another(rows: Rows) -> None:
     start, end, _ = _columns(sorted((0, start, abs(length)) for _, start, length in rows))
-    found = layers(start, end)
+    found = non_overlapping_layers(start, end)
     assert sorted(np.concatenate(found).tolist()) == list(range(len(rows)))
     assert all(np.all(end[layer][:-1] <= start[layer][1:]) for layer in found)
     deepest = max((sum(begin <= ns < stop for begin, stop in zip(start, end, strict=True)) for ns in range(LAST)), default=0)

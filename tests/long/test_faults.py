@@ -296,7 +296,7 @@ def test_every_row_has_a_test() -> None:
     assert names - held == {
         "An ingest is killed",  # tests/long/test_kill.py
         "A command is interrupted or asked to end (Ctrl-C, SIGTERM, SIGHUP)",  # tests/long/test_kill.py
-        "A recording was killed, or left nothing",  # tests/discovery/test_lost.py
+        "A recording was killed, or left nothing",  # tests/discovery/test_orphan_sidecars.py
         "The network goes while a capture at a URL is read",  # tests/discovery/test_remote.py
         "The network goes while a store at a URL is written",  # tests/store/test_remote.py
     }

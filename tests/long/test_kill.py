@@ -23,7 +23,7 @@ from nsightlens.schema import TABLES
 from nsightlens.store import rules
 from tests.captures import kineto, ncu
 from tests.places import ROOT
-from tests.store.test_ground import tree
+from tests.store.test_store_folder import tree
 
 RUN = ROOT / "fixtures" / "simulated_resnet18_ddp"
 KILLS = int(os.environ.get("KILLS", "40"))

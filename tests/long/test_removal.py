@@ -132,7 +132,7 @@ def test_the_suite_is_green_without(stem: str, copy: Path) -> None:
     for name in (stem, *sorted(requiring(stem))):
         remove(copy, name)
     assert not [path for path in copy.rglob(f"*{stem}*") if ".git" not in path.parts]
-    for page, maker in (("docs/views.md", "registry"), ("nsightlens/store/asking.pyi", "stubs")):
+    for page, maker in (("docs/views.md", "registry"), ("nsightlens/store/view_queries.pyi", "stubs")):
         (copy / page).write_text(run(copy, sys.executable, "-m", f"nsightlens.views.{maker}"))
     run(copy, sys.executable, "-m", "ruff", "check", ".")
     naming, listing = seeing(copy, (stem, *requiring(stem)))

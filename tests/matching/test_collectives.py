@@ -19,7 +19,7 @@ import nsightlens as nl
 from nsightlens.analyses import collective_match
 from nsightlens.columns.arrays import Int, Places
 from nsightlens.matching import collectives
-from nsightlens.matching.collectives import NAMED, NUMBERED, ORDERED, TIMED, Calls, Kinds, Matched, fit
+from nsightlens.matching.collectives import NAMED, NUMBERED, ORDERED, TIMED, CommunicationKernels, Kinds, Matched, fit
 from nsightlens.store.store import Store
 from tests.catalogs import catalog
 from tests.fixtures.simulated_run import FIXTURES, truth
@@ -53,7 +53,7 @@ class Call:
     step: int | None = None
 
 
-def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
+def columns(ranks: Mapping[int, Sequence[Call]]) -> CommunicationKernels:
     """Return the calls of ranks as columns."""
     every = [(rank, call) for rank, those in sorted(ranks.items()) for call in those]
     groups = list(dict.fromkeys(call.group for _, call in every if call.group is not None))
@@ -73,7 +73,7 @@ def columns(ranks: Mapping[int, Sequence[Call]]) -> Calls:
         group=of_kind(lambda call: -1 if call.group is None else groups.index(call.group)),
         group_size=of_kind(lambda call: call.group_size or 0), resolution=of_kind(lambda call: call.resolution),
         paired=column(lambda call: call.paired).astype(bool), takes_part=np.ones(len(every), dtype=bool))
-    return Calls(
+    return CommunicationKernels(
         kind=np.arange(len(every), dtype=np.int32), start=column(lambda call: call.start), end=column(lambda call: call.end),
         number=column(lambda call: -1 if call.number is None else call.number),
         step=column(lambda call: -1 if call.step is None else call.step),

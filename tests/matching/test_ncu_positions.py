@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.matching import ncu_positions
-from nsightlens.matching.ncu_positions import UNKNOWN, Launches, by_position, by_surroundings
+from nsightlens.matching.ncu_positions import UNKNOWN, OrderedLaunches, by_position, by_surroundings
 from nsightlens.matching.sequence_alignment import HOLE
 
 Int = npt.NDArray[np.int64]
 
 
-def launches(text: str) -> Launches:
+def launches(text: str) -> OrderedLaunches:
     """Return launches written as token, ranges and step, a letter each: `ap1`; `.` is a hole or what is not known."""
     words = text.split()
     token = [HOLE if word[0] == "." else ord(word[0]) for word in words]
     ranges = [UNKNOWN if word[1] == "." else ord(word[1]) for word in words]
     step = [UNKNOWN if word[2] == "." else int(word[2]) for word in words]
-    return Launches(*(np.array(values, dtype=np.int64) for values in (token, ranges, step)))
+    return OrderedLaunches(*(np.array(values, dtype=np.int64) for values in (token, ranges, step)))
 
 
 @pytest.mark.parametrize(("measured", "timeline", "expected"), [
@@ -136,7 +136,7 @@ def numberings(measured: list[int], first: int, timeline: list[int]) -> list[tup
 def test_a_place_is_the_same_in_all_numberings(timeline: list[int], first: int, data: st.DataObject) -> None:
     known = [token for token in timeline if token != HOLE] or [0]
     measured = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=4))
-    both = [Launches(np.array(tokens, dtype=np.int64), *(np.full(len(tokens), UNKNOWN) for _ in range(2)))
+    both = [OrderedLaunches(np.array(tokens, dtype=np.int64), *(np.full(len(tokens), UNKNOWN) for _ in range(2)))
             for tokens in (measured, timeline)]
     found = by_position(both[0], np.arange(first, first + len(measured)), both[1], np.array(timeline) != HOLE, whole=True)
     ways = numberings(measured, first, timeline)

@@ -9,19 +9,19 @@ import pytest
 
 from nsightlens.matching import timelines
 from nsightlens.matching.sequence_alignment import HOLE
-from nsightlens.matching.timelines import Found, Recording
+from nsightlens.matching.timelines import TimelinePairs, ToolLaunches
 
 MISSING = -1
 
 
-def recording(text: str, segments: str | None = None, first_row: int = 0) -> Recording:
+def recording(text: str, segments: str | None = None, first_row: int = 0) -> ToolLaunches:
     """Return the launches that letters name; a dot is a launch whose kernel was not recorded."""
     token = np.array([HOLE if letter == "." else ord(letter) for letter in text], dtype=np.int64)
     segment = np.array([int(letter) for letter in segments or "0" * len(text)], dtype=np.int64)
-    return Recording(token, np.arange(first_row, first_row + len(text), dtype=np.int64), segment)
+    return ToolLaunches(token, np.arange(first_row, first_row + len(text), dtype=np.int64), segment)
 
 
-def rows(found: Found) -> list[tuple[int, int]]:
+def rows(found: TimelinePairs) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in found.pairs]
 
 
@@ -68,7 +68,7 @@ def test_a_segment_is_a_step_or_what_follows_it(steps: list[int], expected: list
     assert timelines.segments(np.array(steps, dtype=np.int64), MISSING).tolist() == expected
 
 
-def stepped(works: list[str], first: int, first_row: int = 0) -> Recording:
+def stepped(works: list[str], first: int, first_row: int = 0) -> ToolLaunches:
     """Return steps with these launches, the first of them with this number."""
     text = "".join(works)
     step = np.repeat(np.arange(first, first + len(works)), [len(work) for work in works])
@@ -86,7 +86,7 @@ WARM_UP = ["wwxab", "xab", "ab", "ab", "ab"]
     (stepped(["ab"] * 5, 0), stepped(["ab"] * 5, 1, 100), False),
     (stepped(["ab"] * 5, 1), stepped(["ab"] * 5, 0, 100), False),
 ])
-def test_steps_that_are_counted_from_zero_and_from_one(one: Recording, other: Recording, whole: bool) -> None:
+def test_steps_that_are_counted_from_zero_and_from_one(one: ToolLaunches, other: ToolLaunches, whole: bool) -> None:
     """What they launch shows it; where all launch the same, the numbers alone would pair each with the next: none is certain."""
     found = timelines.pairs(one, timelines.renumbered(one, other))
     assert rows(found) == ([(row, 100 + row) for row in range(len(one.row))] if whole else [])

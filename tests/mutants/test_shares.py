@@ -18,7 +18,7 @@ from tests.places import ROOT
 def few(monkeypatch: pytest.MonkeyPatch) -> list[Mutant]:
     """Draw these mutants."""
     found = []
-    for name in ("intervals/order.py", "intervals/apart.py", "errors.py"):
+    for name in ("intervals/order.py", "intervals/disjoint.py", "errors.py"):
         path = ROOT / "nsightlens" / name
         found.append(Mutant(path, path.read_text().replace("import annotations", "import division", 1)))
     monkeypatch.setattr(run, "sample_of_all", lambda count, seed: found)

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from nsightlens.names.kernel_names import facts, family, kernel_key, short_name
-from nsightlens.names.key import Parsed, parse
+from nsightlens.names.key import ParsedName, parse
 from tests.names import corpus
 
 SPELLINGS = [line.split("\t") for line in (corpus.HERE / "spellings.tsv").read_text().splitlines()[2:]]
@@ -73,7 +73,7 @@ def test_the_namespaces_of_the_return_type_are_not_those_of_the_kernel() -> None
 def test_each_name_of_a_profile_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
 
-    def counted(name: str, repair: bool) -> Parsed:
+    def counted(name: str, repair: bool) -> ParsedName:
         read.append(name)
         return parse(name, repair)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nsightlens.op_cost import Work, work
+from nsightlens.op_cost import OperatorWork, work
 from tests.op_cost.test_contractions import written
 
 _DIRECT = "input weight bias stride padding dilation"
@@ -87,7 +87,7 @@ OF_OTHER_RELEASES = [
 ]
 
 
-def called(name: str, signature: str, arguments: dict[str, Any]) -> Work:
+def called(name: str, signature: str, arguments: dict[str, Any]) -> OperatorWork:
     """Return the work of a call with those of the arguments that its signature has; the others were not recorded."""
     shapes, types, values = written(tuple(arguments.get(one, "") for one in signature.split()))
     return work(name, json.dumps(shapes), json.dumps(types), json.dumps(values))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nsightlens.op_cost import Work, work
+from nsightlens.op_cost import OperatorWork, work
 
 HALF, FLOAT = "c10::Half", "float"
 
@@ -18,7 +18,7 @@ def written(arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], list[Any]
     return [one[0] for one in pairs], [one[1] for one in pairs], [one if isinstance(one, str) else "" for one in arguments]
 
 
-def call(name: str, *arguments: Any, output: tuple[int, ...] | None = None) -> Work:
+def call(name: str, *arguments: Any, output: tuple[int, ...] | None = None) -> OperatorWork:
     """Return the work of a call; arguments as `written` takes them."""
     shapes, types, values = (json.dumps(column) for column in written(arguments))
     return work(f"aten::{name}", shapes, types, values, output)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nsightlens.op_cost import KNOWN, Work, work
+from nsightlens.op_cost import KNOWN, OperatorWork, work
 from nsightlens.op_cost.calls import ELEMENT_BYTES
 from tests.op_cost import test_streams
 from tests.op_cost.test_contractions import CONVOLUTION, CONVOLUTIONS, PRODUCTS, written
@@ -24,7 +24,7 @@ def dims(chance: random.Random) -> object:
     return chance.choice([made, made, made, [], [made, made], None, "x", 3, [1.5], [-1], [True]])
 
 
-def check(found: Work) -> None:
+def check(found: OperatorWork) -> None:
     for number in (found.flop, found.bytes, *(part.flop for part in found.parts), *(part.bytes for part in found.parts)):
         assert number is None or (type(number) is int and 0 <= number < 1 << 63), found
     assert found.reason or found.flop is not None or found.bytes is not None

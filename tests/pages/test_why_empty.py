@@ -12,7 +12,7 @@ import nsightlens as nl
 from nsightlens.errors import ViewError
 from nsightlens.pages.why_empty import why_empty
 from nsightlens.views import header, registry
-from nsightlens.views.needs import NEEDS
+from nsightlens.views.requirements import REQUIREMENTS
 from tests.captures import kineto
 from tests.catalogs import catalog
 from tests.cli.command_line import run
@@ -53,7 +53,8 @@ def test_what_was_recorded_in_another_form_is_said(view: str, tables: dict[str, 
         store = cast("nl.Store", SimpleNamespace(sql=lambda query, values: connection.sql(query, params=values).to_arrow_table()))
         assert why_empty(store, registry.known()[view], {}) == [f"{view} is empty: {why}"]
         assert why_empty(store, registry.known()[view], {"only_run": "other"}) == [
-            f"{view} is empty: {NEEDS[need].missing}: {NEEDS[need].remedy}" for need in registry.known()[view].needs]
+            f"{view} is empty: {REQUIREMENTS[need].missing}: {REQUIREMENTS[need].remedy}"
+            for need in registry.known()[view].needs]
 
 
 @pytest.mark.parametrize(("asked", "why"), [
@@ -131,7 +132,7 @@ def test_what_a_tool_does_not_record(bundled_store: Path, tmp_path: Path, asked:
 
 def test_every_need_depends_on_the_tool_only_where_its_rows_have_one(bundled_store: Path) -> None:
     with nl.open(bundled_store) as store:
-        for need in NEEDS.values():
+        for need in REQUIREMENTS.values():
             if need.by:
                 store.sql(f"SELECT tool FROM (FROM {need.rows}) LIMIT 0")
 
@@ -139,8 +140,8 @@ def test_every_need_depends_on_the_tool_only_where_its_rows_have_one(bundled_sto
 def test_where_there_are_rows_every_need_is_met(bundled_store: Path) -> None:
     """So no need is named that a view does not have: its rows would be there without."""
     with nl.open(bundled_store) as store:
-        for need in NEEDS:
-            store.sql(f"SELECT run FROM (FROM {NEEDS[need].rows}) LIMIT 0")
+        for need in REQUIREMENTS:
+            store.sql(f"SELECT run FROM (FROM {REQUIREMENTS[need].rows}) LIMIT 0")
         for name in (
             "module_summary", "straggler", "nvtx_style_summary",
             "roofline", "true_roofline",
@@ -153,4 +154,4 @@ def test_where_there_are_rows_every_need_is_met(bundled_store: Path) -> None:
 def test_every_need_is_one_that_is_known_and_asked_for() -> None:
     with pytest.raises(ViewError, match="@needs magic: there are timeline"):
         header.parse("-- Doc.\n-- @scope run\n-- @needs magic\n-- @column a  A.\nCREATE VIEW v AS SELECT 1 AS a;")
-    assert {need for view in registry.known().values() for need in view.needs} == set(NEEDS)
+    assert {need for view in registry.known().values() for need in view.needs} == set(REQUIREMENTS)

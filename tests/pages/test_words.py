@@ -62,7 +62,7 @@ def _reworded(sections: list[Section]) -> Iterator[Section]:
 
 
 def test_a_page_in_other_words_has_its_tables_and_commands(bundled_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsightlens.pages import from_python, summary
+    from nsightlens.pages import api, summary
     from nsightlens.pages.sections import with_absent
 
     made: list[list[Section]] = []
@@ -73,7 +73,7 @@ def test_a_page_in_other_words_has_its_tables_and_commands(bundled_store: Path, 
 
     monkeypatch.setattr(summary, "with_absent", kept)
     with nl.open(bundled_store) as store:
-        from_python.summary(store, {})
+        api.summary(store, {})
     (sections,) = made
     told: list[Command] = []
 

@@ -17,11 +17,11 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.errors import ReadError, StoreError, UsageError
-from nsightlens.pipeline.ingest import Report, ingest
+from nsightlens.pipeline.ingest import IngestReport, ingest
 from tests.captures import BASE_NS, GEMM, kineto, ncu
 
 
-def _states(report: Report) -> dict[str, str]:
+def _states(report: IngestReport) -> dict[str, str]:
     return {", ".join(p.name for p in o.paths): o.state for o in report.outcomes}
 
 

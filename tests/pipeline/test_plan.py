@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from nsightlens.discovery.files import Found
-from nsightlens.discovery.looks import Fingerprint
+from nsightlens.discovery.files import CaptureFile
 from nsightlens.discovery.profiles import Group
+from nsightlens.discovery.sniff_cache import Fingerprint
 from nsightlens.pipeline.plan import Plan
 from nsightlens.store import rules
-from nsightlens.store.writer import Known, Writing
+from nsightlens.store.writer import Known, StoreWriter
 
 
 def _planned(folder: Path, contents: dict[str, str], known: Known) -> Plan:
     """Return the plan for one process whose windows are files of these contents."""
-    files = [Found(folder / name, folder, "base", 1, 0, "json", "kineto", rank_hint=(0, "pattern")) for name in contents]
+    files = [CaptureFile(folder / name, folder, "base", 1, 0, "json", "kineto", rank_hint=(0, "pattern")) for name in contents]
     prints = {file.path: Fingerprint(contents[file.path.name], (1, 0)) for file in files}
-    plan = Plan(Writing(folder / "store"), known, prints)
+    plan = Plan(StoreWriter(folder / "store"), known, prints)
     plan.add(Group("base", "kineto", tuple((file,) for file in files)))
     return plan
 

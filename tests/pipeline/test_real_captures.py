@@ -17,7 +17,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.errors import ReadError
-from nsightlens.pipeline.ingest import Report, ingest
+from nsightlens.pipeline.ingest import IngestReport, ingest
 from tests.exact_intervals import exact_intervals
 from tests.places import ROOT, sqlite_captures
 
@@ -33,7 +33,7 @@ class Ingested:
 
     def __init__(self, store: Path) -> None:
         traces = [path for path in sorted((DATA / "kineto").iterdir()) if path.name != "derived"]
-        self.report: Report = ingest([*traces, DATA / "nsys", DATA / "ncu"], store)
+        self.report: IngestReport = ingest([*traces, DATA / "nsys", DATA / "ncu"], store)
         self.store = nl.open(store)
         self.files = {row["path"]: row for row in self.store.sql("SELECT * FROM files").to_pylist()}
 

@@ -87,7 +87,7 @@ def test_lines_under_gzip_are_unpacked_up_to_the_budget(tmp_path: Path) -> None:
     path = tmp_path / "a.log.gz"
     path.write_bytes(gzip.compress(b"line\n" * (1 << 20)))
     lines = Lines(path)
-    held = sum(map(len, lines.of_bytes()))
+    held = sum(map(len, lines.bytes_lines()))
     assert 1 << 20 < held < (1 << 20) + 100
     assert lines.is_cut and lines.why_cut[0] == OVER_BUDGET
 

@@ -164,7 +164,7 @@ def test_helpers_do_their_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(reading, "PARALLEL_BYTES", 0)
     monkeypatch.delattr(select, "poll")  # then this process waits for its helpers, and does nothing meanwhile
     here = []
-    monkeypatch.setattr(worker_processes.Work, "digest", lambda *args: here.append(args))
+    monkeypatch.setattr(worker_processes.PieceContext, "digest", lambda *args: here.append(args))
     assert len(read(tmp_path / "t.json", SAMPLE, piece_bytes=500, jobs=3)["kernels"]) == 11
     assert not here
 

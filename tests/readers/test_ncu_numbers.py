@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightlens.readers.ncu.notes import Notes
-from nsightlens.readers.ncu.numbers import Evidence, parse, percentage
+from nsightlens.readers.ncu.numbers import FormatEvidence, parse, percentage
 from nsightlens.readers.ncu.units import base_unit
 from tests.readers.ncu_text import (
     COMMAND,
@@ -371,7 +371,7 @@ def test_odd_launch_sizes_are_null(tmp_path: Path, size: str) -> None:
 
 
 def test_evidence_counts_what_fits_one_format_only() -> None:
-    evidence = Evidence()
+    evidence = FormatEvidence()
     evidence.see(pa.array(["1.5", "1,234.5", "1,234,567", "1,5", "1.234", "1,234", "7", "CC", "12.0 (1; 2)"]))
     assert (evidence.point, evidence.comma, evidence.either) == (3, 1, 2)
 

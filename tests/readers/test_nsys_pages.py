@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nsightlens.readers.nsys import gpu, ranges
-from nsightlens.readers.nsys.pages import Pages
+from nsightlens.readers.nsys.pages import SqlitePages
 from nsightlens.readers.nsys.scan import DECODER
 from nsightlens.readers.nsys.source import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX, RUNTIME, Kind
 from nsightlens.readers.nsys.sqlite import SqliteSource
@@ -54,7 +54,7 @@ def decoded(path: Path, wanted: Sequence[int], width: int, rows: int = 1 << 15) 
     with closing(sqlite3.connect(path)) as connection:
         (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 't'").fetchone()
     found: list[tuple[object, ...] | None] = []
-    with closing(Pages(path)) as pages:
+    with closing(SqlitePages(path)) as pages:
         tree = pages.tree(root)
         if tree is None:
             return None
@@ -147,9 +147,9 @@ def test_unusual_tables_read_as_sqlite_has_them(tmp_path: Path, declared: str) -
 def test_the_environment_turns_the_decoder_off_and_the_rows_stay_the_same(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """Every table of the bundled nsys exports, with the decoder and without; its calls are counted, so that it is really used."""
     used = 0
-    genuine = Pages.rows
+    genuine = SqlitePages.rows
 
-    def counted(self: Pages, *arguments: Any) -> Any:
+    def counted(self: SqlitePages, *arguments: Any) -> Any:
         nonlocal used
         used += 1
         return genuine(self, *arguments)
@@ -162,7 +162,7 @@ def test_the_environment_turns_the_decoder_off_and_the_rows_stay_the_same(monkey
                           for batch in source.batches(table, columns, 1) for row in batch.to_pylist()]
         return found
 
-    monkeypatch.setattr(Pages, "rows", counted)
+    monkeypatch.setattr(SqlitePages, "rows", counted)
     monkeypatch.delenv(DECODER, raising=False)
     decoded_rows = everything()
     assert used and decoded_rows
@@ -181,7 +181,7 @@ def test_captures_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
             for table, columns in TABLES.items():
                 monkeypatch.undo()
                 fast = list(source.batches(table, columns, 1))
-                monkeypatch.setattr(Pages, "rows", lambda *_: None)
+                monkeypatch.setattr(SqlitePages, "rows", lambda *_: None)
                 slow = list(source.batches(table, columns, 1))
                 assert [batch.to_pydict() for batch in fast] == [batch.to_pydict() for batch in slow]
                 rows += sum(batch.num_rows for batch in fast)

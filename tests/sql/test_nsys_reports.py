@@ -17,7 +17,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.analyses import nvtx_gpu_projection, nvtx_gpu_projection_trace
 from nsightlens.analyses.nvtx_gpu_projection_trace import project
-from nsightlens.intervals.apart import layers
+from nsightlens.intervals.disjoint import non_overlapping_layers
 from nsightlens.pipeline.ingest import ingest
 from nsightlens.store.store import Store
 from tests.catalogs import asking, catalog, rows_of
@@ -320,7 +320,7 @@ def test_projection_is_that_of_a_plain_loop() -> None:
     begin = generator.integers(0, 3000, 300)
     stop = begin + generator.integers(0, 900, 300)
     work = project(calls, begin, stop)
-    assert len(layers(start, end)) > 1
+    assert len(non_overlapping_layers(start, end)) > 1
     for place, (one, other) in enumerate(pairwise(np.stack([begin, stop]).T.ravel())):
         if place % 2:
             continue

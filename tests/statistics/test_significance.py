@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from nsightlens.statistics.significance import (
-    Samples,
+    Replicates,
     differences,
     discovery_rates,
     interval_of_means,
@@ -29,10 +29,10 @@ def test_as_scipys_own_tests(one: int, other: int) -> None:
 
 
 def test_items_with_other_numbers_of_replicates_stand_side_by_side() -> None:
-    mixed = Samples(np.array([1.0, 1.0]), np.array([0.5, np.nan]), np.array([4.0, 1.0]))
-    other = Samples(np.array([2.0, 2.0]), np.array([0.5, 0.5]), np.array([4.0, 4.0]))
+    mixed = Replicates(np.array([1.0, 1.0]), np.array([0.5, np.nan]), np.array([4.0, 1.0]))
+    other = Replicates(np.array([2.0, 2.0]), np.array([0.5, 0.5]), np.array([4.0, 4.0]))
     found = differences(mixed, other)
-    alone = [differences(*(Samples(s.mean[k:k + 1], s.variance[k:k + 1], s.count[k:k + 1]) for s in (mixed, other))).p[0]
+    alone = [differences(*(Replicates(s.mean[k:k + 1], s.variance[k:k + 1], s.count[k:k + 1]) for s in (mixed, other))).p[0]
              for k in (0, 1)]
     assert found.p.tolist() == alone and found.p[1] > found.p[0]
 
@@ -75,7 +75,7 @@ def test_discovery_rates_as_in_the_paper() -> None:
 
 @pytest.mark.parametrize("change", [0.8, 1.5, 4.0])
 def test_as_many_replicates_as_needed_find_the_change_in_four_of_five_cases(change: float) -> None:
-    unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
+    unit = Replicates(np.zeros(1), np.ones(1), np.full(1, 2.0))
     (needed,) = replicates_needed(unit, unit, np.array([change]))
     assert needed is not None
     random = np.random.default_rng(4)
@@ -89,7 +89,7 @@ def test_as_many_replicates_as_needed_find_the_change_in_four_of_five_cases(chan
 
 @pytest.mark.parametrize("change", [0.1254, 0.4, 0.7, 1.2, 1.4, 1.5, 2.0, 2.36, 3.0, 5.2])
 def test_as_many_replicates_are_needed_as_the_noncentral_distribution_says(change: float) -> None:
-    unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
+    unit = Replicates(np.zeros(1), np.ones(1), np.full(1, 2.0))
     n = np.arange(2, 1200)
     limit, noncentrality = stats.t.ppf(0.975, 2 * n - 2), change * (n / 2) ** 0.5
     power = stats.nct.sf(limit, 2 * n - 2, noncentrality) + stats.nct.cdf(-limit, 2 * n - 2, noncentrality)
@@ -97,7 +97,7 @@ def test_as_many_replicates_are_needed_as_the_noncentral_distribution_says(chang
 
 
 def test_a_change_too_small_to_find_needs_no_number() -> None:
-    unit = Samples(np.zeros(1), np.ones(1), np.full(1, 2.0))
+    unit = Replicates(np.zeros(1), np.ones(1), np.full(1, 2.0))
     assert replicates_needed(unit, unit, np.array([1e-6])) == [None]
     assert replicates_needed(unit, unit, np.array([0.1254, 0.1253])) == [1000, None]
 

@@ -25,7 +25,7 @@ def test_what_runs_at_each_moment(stretch: int, monkeypatch: pytest.MonkeyPatch)
     first, second = Running(steps(np.array([1, 0]))), Running(steps(np.array([0, 1])))
     found = []
     for some in stretches(edges, packed):
-        counts = zip(some.track, some.at, some.length, first.after(some.change), second.after(some.change), strict=True)
+        counts = zip(some.track, some.at, some.length, first.cumulative(some.change), second.cumulative(some.change), strict=True)
         found += [tuple(map(int, row)) for row in counts]
     assert found == [
         (0, -5, 8, 1, 0), (0, 3, 7, 1, 1), (0, 10, 10, 0, 1), (0, 20, 10, 0, 0), (0, 30, 10, 1, 0), (0, 40, 0, 0, 0),

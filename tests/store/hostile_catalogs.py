@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import nsightlens as nl
 from nsightlens.schema import SCHEMA_VERSION
 from nsightlens.store import answers
-from nsightlens.views.signature import of_all_code
+from nsightlens.views.signature import code_digest
 from tests.captures import kineto
 
 CANARY = "CANARY-7f3a"
@@ -106,7 +106,7 @@ def _answered_by_a_view(store: Path) -> None:
 
 
 def _across(rows: str) -> Harm:
-    return _sql("DROP TABLE IF EXISTS _across", f"CREATE {rows}".replace("CODE", of_all_code()))
+    return _sql("DROP TABLE IF EXISTS _across", f"CREATE {rows}".replace("CODE", code_digest()))
 
 
 def _of_schema(version: str, *statements: str) -> Harm:

@@ -15,9 +15,9 @@ import pytest
 import nsightlens as nl
 from nsightlens.pipeline import answer_across
 from nsightlens.pipeline.ingest import ingest
-from nsightlens.store import across, answers, door, kept_rows
+from nsightlens.store import across, answers, catalog_opening, kept_rows
 from nsightlens.store.store import CATALOG, Store
-from nsightlens.store.writer import Writing
+from nsightlens.store.writer import StoreWriter
 from nsightlens.views.header import View
 from tests.captures import kineto
 from tests.cli.command_line import run
@@ -29,7 +29,7 @@ SIMULATED = ROOT / "fixtures" / "simulated_resnet18_ddp"
 
 def _kept(store: Path) -> set[str]:
     """Return the views that a store keeps answers across profiles of, by the code of today."""
-    connection = door.attach(store / CATALOG)
+    connection = catalog_opening.attach(store / CATALOG)
     found = connection.execute("SELECT view_name FROM catalog._across").fetchall() if across.are_kept(connection) else []
     connection.close()
     return {name for (name,) in found}
@@ -112,7 +112,7 @@ def test_a_change_drops_them_and_compaction_does_not(tmp_path: Path) -> None:
     store = tmp_path / "store"
     ingest([_ranks(tmp_path / "job", 0, 1)], store, answers=True, jobs=1)
     assert "findings" in _kept(store)
-    with Writing(store) as writing:
+    with StoreWriter(store) as writing:
         writing.compact()
     assert "findings" in _kept(store)
     report = ingest([_ranks(tmp_path / "job", 2)], store, jobs=1)
@@ -130,7 +130,7 @@ def test_a_change_drops_them_and_compaction_does_not(tmp_path: Path) -> None:
 def test_other_code_does_not_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "store"
     ingest([_ranks(tmp_path / "job", 0, 1)], store, answers=True, jobs=1)
-    monkeypatch.setattr(across, "of_all_code", lambda: "another")
+    monkeypatch.setattr(across, "code_digest", lambda: "another")
     assert _kept(store) == set()
     with nl.open(store) as opened:
         assert opened._across.find("findings", {}) is None

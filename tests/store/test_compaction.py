@@ -17,7 +17,7 @@ from nsightlens.schema import TABLES, TEMPLATE
 from nsightlens.store import compaction
 from nsightlens.store.bundle import Bundle, standing
 from nsightlens.store.store import Store
-from nsightlens.store.writer import Writing
+from nsightlens.store.writer import StoreWriter
 from tests.captures import kineto
 from tests.long.test_refresh import _content
 from tests.places import ROOT
@@ -146,7 +146,7 @@ def test_bundles_of_like_size_are_merged_up_to_a_full_one(sizes: tuple[int, ...]
 def test_compact_merges_what_an_ingest_left(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _apart(monkeypatch, run, tmp_path / "store")
     before = _content(tmp_path / "store"), _of_store(tmp_path / "store")
-    with Writing(tmp_path / "store") as writing:
+    with StoreWriter(tmp_path / "store") as writing:
         writing.compact()
     assert len(_parts(tmp_path / "store", "kernels")) == 1
     assert (_content(tmp_path / "store"), _of_store(tmp_path / "store")) == before
@@ -161,7 +161,7 @@ def test_tools_and_runs_keep_their_rows_through_compact(tmp_path: Path) -> None:
             shutil.copytree(SIMULATED, tmp_path / again, dirs_exist_ok=True)
             nl.ingest(tmp_path / again, store=tmp_path / name, run=again, jobs=1, materialise=materialise).close()
     before = _content(tmp_path / "kept")
-    with Writing(tmp_path / "kept", materialise=False) as writing:
+    with StoreWriter(tmp_path / "kept", materialise=False) as writing:
         writing.compact()
     assert _content(tmp_path / "kept") == before == _content(tmp_path / "plain")
     for table in TABLES.values():
@@ -210,7 +210,7 @@ def test_a_store_of_an_older_schema_is_not_compacted(run: Path, tmp_path: Path) 
     _ingest(run, tmp_path / "store")
     with duckdb.connect(str(tmp_path / "store" / "nsightlens.duckdb")) as plain:
         plain.execute("UPDATE _store SET schema_version = schema_version - 1")
-    with Writing(tmp_path / "store") as writing, pytest.raises(StoreError, match="nsightlens refresh"):
+    with StoreWriter(tmp_path / "store") as writing, pytest.raises(StoreError, match="nsightlens refresh"):
         writing.compact()
     assert len(_parts(tmp_path / "store", "kernels")) == 1
 

@@ -16,7 +16,7 @@ from tests.captures import kineto
 from tests.cli.command_line import run
 from tests.cli.test_examples import EXAMPLES
 from tests.conftest import Shared
-from tests.store.test_ground import confirm_only_ours, plant, tree
+from tests.store.test_store_folder import confirm_only_ours, plant, tree
 
 STORE = "nsightlens-store"
 ELSEWHERE = ("s3://", "--executor", "my_views")

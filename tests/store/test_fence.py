@@ -11,7 +11,7 @@ import pytest
 import nsightlens as nl
 from nsightlens.errors import NsightlensError, StoreError, UsageError
 from nsightlens.pages.arrow import rows_of
-from nsightlens.store import door
+from nsightlens.store import catalog_opening
 from nsightlens.store.store import Store
 from tests.captures import kineto
 
@@ -83,7 +83,7 @@ def test_no_progress_bar_stands_among_the_rows(store: Store, tmp_path: Path) -> 
     """DuckDB writes one to standard output where a query takes 2 s."""
     setting = "SELECT current_setting('enable_progress_bar') AS bar"
     assert store.sql(setting).to_pylist() == [{"bar": False}]
-    with closing(door.open_for_writing(tmp_path / "fresh.duckdb", tmp_path, None)) as connection:
+    with closing(catalog_opening.open_for_writing(tmp_path / "fresh.duckdb", tmp_path, None)) as connection:
         assert connection.execute(setting).fetchall() == [(False,)]
 
 

@@ -70,12 +70,12 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     """Return what makes a text all the code that rows follow from."""
     def become(text: str) -> None:
         (tmp_path / "code" / "module.py").write_text(text)
-        signature.of_all_code.cache_clear()
+        signature.code_digest.cache_clear()
 
     (tmp_path / "code").mkdir()
     monkeypatch.setattr(signature, "PACKAGE", tmp_path / "code")
     yield become
-    signature.of_all_code.cache_clear()
+    signature.code_digest.cache_clear()
 
 
 def test_versions_that_share_a_store_and_a_cache_find_their_own_rows(

@@ -8,7 +8,7 @@ import pytest
 
 import nsightlens as nl
 from nsightlens.discovery import files
-from nsightlens.discovery.files import Found
+from nsightlens.discovery.files import CaptureFile
 from nsightlens.errors import StoreError, UsageError
 from nsightlens.store import store
 from tests.captures import kineto
@@ -34,9 +34,9 @@ def test_a_large_directory_is_not_walked_to_its_end(tmp_path: Path, monkeypatch:
     """Of a mistaken path, such as a home directory, only the first files are looked at."""
     seen: list[Path] = []
 
-    def look_at(path: Path, root: Path, run: str) -> Found:
+    def look_at(path: Path, root: Path, run: str) -> CaptureFile:
         seen.append(path)
-        return Found(path, root, run, 0, 0, "foreign")
+        return CaptureFile(path, root, run, 0, 0, "foreign")
 
     monkeypatch.setattr(store, "_FIRST_FILES", 5)
     monkeypatch.setattr(files, "look_at", look_at)

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from nsightlens.pipeline import ingest
-from nsightlens.store import catalog, catalog_tables, door, fact_tables, template
+from nsightlens.store import catalog, catalog_opening, catalog_tables, fact_tables, template
 from nsightlens.store.store import Store
 from tests.places import ROOT
 
@@ -98,9 +98,9 @@ def test_columns_that_come_later_show_in_views_and_keep_their_documentation(cach
 
 def test_small_tables_cost_little_and_64_bit_integers_are_packed(cache: Path, tmp_path: Path) -> None:
     template.place(tmp_path / "made.duckdb", tmp_path, materialise=True)
-    with contextlib.closing(door.open_for_writing(tmp_path / "made.duckdb", tmp_path, None)) as connection:
+    with contextlib.closing(catalog_opening.open_for_writing(tmp_path / "made.duckdb", tmp_path, None)) as connection:
         assert connection.execute("SELECT block_size FROM pragma_database_size() WHERE database_name = 'catalog'").fetchall() == [
-            (door.BLOCK_BYTES,)]
+            (catalog_opening.BLOCK_BYTES,)]
         connection.execute("CREATE TABLE mixed AS SELECT (i * 2654435761) % 1000003 AS n FROM range(300000) AS rows(i)")
         connection.execute("CHECKPOINT")
         kinds = connection.execute("SELECT DISTINCT compression FROM pragma_storage_info('mixed') WHERE segment_type = 'BIGINT'")
@@ -110,11 +110,11 @@ def test_small_tables_cost_little_and_64_bit_integers_are_packed(cache: Path, tm
 def test_a_catalog_of_larger_blocks_is_written_to(cache: Path, tmp_path: Path) -> None:
     """Stores made before have DuckDB's own size of blocks."""
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{tmp_path / 'older.duckdb'}' AS older (STORAGE_VERSION '{door.STORAGE_VERSION}')")
+        connection.execute(f"ATTACH '{tmp_path / 'older.duckdb'}' AS older (STORAGE_VERSION '{catalog_opening.STORAGE_VERSION}')")
         connection.execute("CREATE TABLE older.older AS SELECT 1 AS n")
         for name in ("_store", "_runs", "files"):
             connection.execute(f"CREATE TABLE older.{name} AS SELECT 1 AS schema_version")
-    with contextlib.closing(door.open_for_writing(tmp_path / "older.duckdb", tmp_path, None)) as connection:
+    with contextlib.closing(catalog_opening.open_for_writing(tmp_path / "older.duckdb", tmp_path, None)) as connection:
         connection.execute("INSERT INTO older VALUES (2)")
         connection.execute("CHECKPOINT")
     with duckdb.connect(str(tmp_path / "older.duckdb"), read_only=True) as connection:
@@ -126,7 +126,7 @@ def test_views_of_this_version_are_known_as_such_when_a_catalog_is_opened_again(
     """An ingest into a store that is there leaves its views alone."""
     place = tmp_path / "blank.duckdb"
     template.place(place, tmp_path, materialise=True)
-    with contextlib.closing(door.open_for_writing(place, tmp_path, None)) as connection:
+    with contextlib.closing(catalog_opening.open_for_writing(place, tmp_path, None)) as connection:
         changed = [table.name for table in fact_tables.tables()
                    if not fact_tables.has_view(connection, table, catalog_tables.types(table))]
     assert fact_tables.tables() and not changed

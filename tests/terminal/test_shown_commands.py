@@ -15,7 +15,7 @@ from nsightlens.cli.show import _instead_of_kernel
 from nsightlens.discovery import export, unsupported
 from nsightlens.doctor import fitness
 from nsightlens.errors import OldRulesWarning, no_store, other_schema
-from nsightlens.html_report.questions import Question
+from nsightlens.html_report.questions import PageView
 from nsightlens.pages import runs_page
 from nsightlens.store.filter_values import listed
 from nsightlens.terminal.command import Command
@@ -113,7 +113,7 @@ def fitness_scan(name: str) -> str:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("nsightlens.discovery.files.find", lambda _: [type("Capture", (File,), {"refused": None})()] + [File()] * 9)
-        patch.setattr("nsightlens.discovery.mixture.of_files", lambda _: [])
+        patch.setattr("nsightlens.discovery.mixed_workloads.of_files", lambda _: [])
         patch.setattr(fitness, "_MOST_REFUSED", 0)
         patch.setattr(Path, "exists", lambda _: True)
         return [finding.fix for finding in fitness.capture_findings(Path(name))][-1]
@@ -212,7 +212,7 @@ def test_hints_name_the_store_that_was_given(bundled_store: Path, tmp_path: Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(messages._State, "store", str(store))
         text = joined("; ", [(Command("show", ("x",)),), plain_command(HARD), (Command("compare ranks"),)])
-        pasted = [part for shell in SHELLS for part in paste(written(text, messages.of_store), tmp_path, shell)]
+        pasted = [part for shell in SHELLS for part in paste(written(text, messages.with_store), tmp_path, shell)]
     assert pasted == [["nsightlens", "show", "x", "--store", str(store)], ["unxz", HARD],
                       ["nsightlens", "compare", "ranks", "--store", str(store)]] * len(SHELLS)
 
@@ -227,7 +227,7 @@ def plain_command(name: str) -> str:
 def test_the_commands_of_the_report_and_of_python(tmp_path: Path) -> None:
     capture = kineto(tmp_path / "a.json", [("k", 1000.0, 5000.0), ("k", 20_000.0, 5000.0)])
     with nl.ingest(capture, tmp_path / "store", run=HARD, jobs=1) as store:
-        command = Question("kernel_summary", parameters={"x": HARD}).command(store, [HARD, "b"])
+        command = PageView("kernel_summary", parameters={"x": HARD}).command(store, [HARD, "b"])
         assert paste(command, tmp_path, "sh") == [
             ["nsightlens", "show", "kernel_summary", f"x={HARD}", f"--run={HARD}", "--run", "b"]]
     nl.ingest(kineto(tmp_path / "c" / "b.json"), tmp_path / "store", run="b", jobs=1).close()

@@ -90,7 +90,7 @@ def test_each_counterpart_of_the_page_exists(row: list[str]) -> None:
         return
     view, *given = counterpart[1].split()
     parameters = dict(pair.split("=") for pair in given)
-    registry.asked(registry.known()[view], parameters)
+    registry.split_parameters(registry.known()[view], parameters)
     for name in names:
         if name in ALIASES:
             assert (ALIASES[name][0].name, ALIASES[name][1]) == (view, parameters)

@@ -250,10 +250,10 @@ NUMBERS = [(view.name, param.name) for view in registry.analyses().values() for 
 def test_a_number_for_an_analysis_may_be_text(name: str, parameter: str) -> None:
     """As a command line has it, also where there is none by default."""
     view = registry.analyses()[name]
-    given, _ = registry.asked(view, {parameter: "5000"})
+    given, _ = registry.split_parameters(view, {parameter: "5000"})
     assert [type(value) for value in given.values()] == [next(one.type for one in view.params if one.name == parameter)]
     with pytest.raises(UsageError, match=f"{parameter} takes a"):
-        registry.asked(view, {parameter: "many"})
+        registry.split_parameters(view, {parameter: "many"})
 
 
 def test_intervals_are_united_over_devices_or_processes_only(connection: duckdb.DuckDBPyConnection) -> None:

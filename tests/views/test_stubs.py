@@ -12,12 +12,12 @@ import pytest
 from nsightlens.views import registry, stubs
 from tests.places import ROOT
 
-STUBS = ROOT / "nsightlens" / "store" / "asking.pyi"
+STUBS = ROOT / "nsightlens" / "store" / "view_queries.pyi"
 
 
 def test_the_stubs_are_up_to_date() -> None:
     up_to_date = STUBS.read_text(encoding="utf-8") == stubs.stubs()
-    assert up_to_date, "nsightlens/store/asking.pyi is not what the views say; run: make docs"
+    assert up_to_date, "nsightlens/store/view_queries.pyi is not what the views say; run: make docs"
 
 
 def test_every_view_has_an_overload_with_its_parameters_and_columns() -> None:

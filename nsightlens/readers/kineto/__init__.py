@@ -39,12 +39,12 @@ def read(paths: Sequence[Path], *, jobs: int = 1, piece_bytes: int | None = None
 
     piece_bytes: how much is decoded at once. jobs: processes for a large file, this one included. Raises ReadError.
     """
-    from nsightlens.readers.kineto.reading import PIECE_BYTES, Reading
-    from nsightlens.readers.kineto.stream import Source
+    from nsightlens.readers.kineto.reading import PIECE_BYTES, TraceReading
+    from nsightlens.readers.kineto.stream import TraceFile
 
     (path,) = paths
     try:
-        with closing(Source(path)) as source:
-            yield from Reading(path, source, jobs, piece_bytes or PIECE_BYTES).trace()
+        with closing(TraceFile(path)) as source:
+            yield from TraceReading(path, source, jobs, piece_bytes or PIECE_BYTES).trace()
     except OSError as exc:
         raise ReadError(path, f"it cannot be read ({exc.strerror or exc})", "Check the disk and the permissions") from exc

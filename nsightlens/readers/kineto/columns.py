@@ -195,7 +195,7 @@ class Builder:
         """Return the columns of waits for the GPU. The record of an event is known by the correlation id of its call."""
         kind = [name if said is None else said for said, name in zip(parsed["kind"], parsed["name"], strict=True)]
         return {
-            **self._times(parsed), **_of_calls(parsed),
+            **self._times(parsed), **_call_columns(parsed),
             "kind": values.mapped(values.texts(kind), lambda name: categories.WAIT_OF.get(name, "unknown")),
             "event_id": times.column(_applicable(parsed["event_id"])),
             "event_record_id": times.column(_not_zero(_applicable(parsed["event_record_id"]))),
@@ -203,7 +203,7 @@ class Builder:
 
     def cuda_events(self, parsed: Parsed) -> Columns:
         """Return the columns of records of CUDA events; when the GPU reached them the trace does not say."""
-        return {**_of_calls(parsed), "event_id": times.column(_applicable(parsed["event_id"])),
+        return {**_call_columns(parsed), "event_id": times.column(_applicable(parsed["event_id"])),
                 "event_record_id": times.column(_not_zero(parsed["correlation"]))}
 
     def awaited_records(self, waits: Parsed) -> Columns:
@@ -278,7 +278,7 @@ def _int32(numbers: Ns) -> pa.Array:
     return pa.array(numbers.astype(np.int32), mask=unknown if unknown.any() else None)
 
 
-def _of_calls(parsed: Parsed) -> Columns:
+def _call_columns(parsed: Parsed) -> Columns:
     """Return device, context, stream and correlation id of what is part of a call."""
     return {
         "process_index": pa.array(np.full(len(parsed["device"]), -1, dtype=np.int32)), "device": _int32(parsed["device"]),

@@ -14,7 +14,7 @@ from nsightlens.readers.kineto.counts import Places, Tally
 from nsightlens.readers.kineto.events import REFUSED, Decoder, Event
 from nsightlens.readers.kineto.fields import Fields
 from nsightlens.readers.kineto.repair import BACKSLASH, BARE_WORD, NO_VALUE
-from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Found, Salvage
+from nsightlens.readers.kineto.salvage import BEHIND_ARRAY, Salvage, SalvagedEvents
 from nsightlens.readers.kineto.stream import Frame, slice_end
 from nsightlens.readers.kineto.times import InexactTime
 from nsightlens.readers.kineto.values import Odd
@@ -62,7 +62,7 @@ def decoder(exact: bool) -> Decoder:
 def _digest(framed: memoryview, at: int, last: bool, origin_ns: int, reader: Decoder) -> Digest:
     Odd.taken()
     fields = None if last else _in_slices(framed, reader)
-    found = Found([], len(framed) - 2)
+    found = SalvagedEvents([], len(framed) - 2)
     if fields is None:
         found, tally = _found(framed, at, last, reader)
         Odd.taken()  # of slices that are read again
@@ -92,7 +92,7 @@ def _in_slices(framed: memoryview, reader: Decoder) -> Fields | None:
     return fields
 
 
-def _found(framed: memoryview, at: int, last: bool, reader: Decoder) -> tuple[Found, Tally]:
+def _found(framed: memoryview, at: int, last: bool, reader: Decoder) -> tuple[SalvagedEvents, Tally]:
     """Return the events of what is not valid as it stands, or ends with the file, and what was repaired or lost."""
     tally = Tally()
     found = whole(framed, reader)
@@ -106,10 +106,10 @@ def _found(framed: memoryview, at: int, last: bool, reader: Decoder) -> tuple[Fo
     return salvage.run(), salvage.tally
 
 
-def whole(framed: memoryview, reader: Decoder) -> Found | None:
+def whole(framed: memoryview, reader: Decoder) -> SalvagedEvents | None:
     """Return the events if what a `Frame` holds is valid up to its end or to the end of the array, else None."""
     try:
-        return Found(_listed(framed, reader), len(framed) - 2)
+        return SalvagedEvents(_listed(framed, reader), len(framed) - 2)
     except REFUSED as exc:
         trailing = _TRAILING.search(str(exc))
     if trailing is None:
@@ -119,7 +119,7 @@ def whole(framed: memoryview, reader: Decoder) -> Found | None:
         used = len(buffer[: behind - 1].rstrip())
         if buffer[used - 1 : used] == b"]" and BEHIND_ARRAY.match(buffer, used):
             with suppress(*REFUSED):
-                return Found(reader.all(framed[: 1 + used]), used, closed=True)
+                return SalvagedEvents(reader.all(framed[: 1 + used]), used, closed=True)
     return None
 
 
@@ -135,7 +135,7 @@ def _listed(framed: memoryview, reader: Decoder) -> list[Event]:
         framed[end] = overwritten
 
 
-def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found | None:
+def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> SalvagedEvents | None:
     """Return the events if all that is wrong with the buffer are bare words, missing values and single backslashes, else None.
 
     Builds wrote these into every kernel, every collective, or every Python frame on Windows: too many to repair one by one.
@@ -166,4 +166,4 @@ def _retouched(buffer: bytes, at: int, reader: Decoder, tally: Tally) -> Found |
     except REFUSED:
         return None
     tally.malformed.add(malformed)
-    return Found(events, len(buffer))
+    return SalvagedEvents(events, len(buffer))

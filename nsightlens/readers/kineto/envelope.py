@@ -1,4 +1,4 @@
-"""What stands around the events -> where they begin, and the few keys that we take; no other key is kept or copied.
+"""The top-level object of a trace -> where its events begin, and the few keys that we take; no other key is kept or copied.
 
 Metadata may hold anything (environments, secrets, unescaped quotes), stands before or after the events, in any order.
 """
@@ -30,7 +30,7 @@ _TELLING = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|base
 
 
 
-class Header(msgspec.Struct):
+class TraceHeader(msgspec.Struct):
     """The top-level keys that we take, as they were decoded: any of them may be of any type."""
 
     deviceProperties: Any = None
@@ -45,9 +45,9 @@ class Header(msgspec.Struct):
     hip_runtime_version: Any = None
     hip_driver_version: Any = None
 
-    def filled_from(self, other: Header) -> Header:
+    def filled_from(self, other: TraceHeader) -> TraceHeader:
         """Return this header with what it lacks taken from `other`."""
-        return Header(*(a if a is not None else b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return TraceHeader(*(a if a is not None else b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def base_ns(self) -> int | None:
@@ -143,10 +143,10 @@ def _opening(match: re.Match[bytes], buffer: bytes, begin: int) -> Opening:
     return Opening(match.end(), buffer[begin : match.start()], begin, empty=match[1] is None)
 
 
-def parsed(text: bytes) -> Header | None:
+def parsed(text: bytes) -> TraceHeader | None:
     """Return the header that is all of `text`, None where it is no valid object."""
     try:
-        return msgspec.json.decode(text, type=Header)
+        return msgspec.json.decode(text, type=TraceHeader)
     except REFUSED:
         return None
 
@@ -154,7 +154,7 @@ def parsed(text: bytes) -> Header | None:
 def bad_byte(text: bytes) -> int:
     """Return the offset of the first byte for which `text` is no valid JSON; 0 where it does not show."""
     try:
-        msgspec.json.decode(text, type=Header)
+        msgspec.json.decode(text, type=TraceHeader)
     except REFUSED as exc:
         offset = _OFFSET.search(str(exc))
         return int(offset[1]) if offset else 0
@@ -169,7 +169,7 @@ def is_json(text: bytes) -> bool:
 def is_cut(text: bytes) -> bool:
     """Return whether `text`, which begins with an object, ends before that object does."""
     try:
-        msgspec.json.decode(text.removeprefix(BOM), type=Header)
+        msgspec.json.decode(text.removeprefix(BOM), type=TraceHeader)
     except REFUSED as exc:
         return "truncated" in str(exc) or not text.rstrip().endswith(b"}")
     return False
@@ -180,10 +180,10 @@ def _unescaped(pattern: re.Pattern[bytes], text: bytes, start: int = 0) -> Itera
     return (found for found in pattern.finditer(text, start) if text[found.start() - 1 : found.start()] != b"\\")
 
 
-def searched(text: bytes) -> Header:
+def searched(text: bytes) -> TraceHeader:
     """Return the values of single keys in text that does not parse as a whole."""
     values = {}
-    for name in Header.__struct_fields__:
+    for name in TraceHeader.__struct_fields__:
         key = b'"%b"' % name.encode()
         at = text.find(key)  # ten times as fast as the pattern, and few of the keys are there
         found = None if at < 0 else next(_unescaped(re.compile(key + rb"\s*:"), text, at), None)
@@ -193,7 +193,7 @@ def searched(text: bytes) -> Header:
                 values[name] = msgspec.json.decode(repairer.value().encode("utf-8", "replace"))
             except (Unrepairable, *REFUSED):
                 continue
-    return Header(**values)
+    return TraceHeader(**values)
 
 
 def is_kineto(text: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Events of one chunk -> what they say: an array or a list per table and field.
+"""Events of one chunk -> their fields as columns: an array or a list per table and field.
 
 They are taken from a slice of the events at a time, while these lie in the processor's cache: memory, not decoding, is what
 reading a trace waits for. Integers are arrays, times.UNKNOWN where there is none.
@@ -218,7 +218,7 @@ def _gpu_tracks(events: list[Event], args: list[Args], cats: list[Any], are_type
 
 def _synchronizations(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
     return {
-        **_spans(events, are_typed), **_of_calls(events, args, are_typed), "kind": [a.sync_kind for a in args],
+        **_spans(events, are_typed), **_event_calls(events, args, are_typed), "kind": [a.sync_kind for a in args],
         "event_id": values.numbers([a.awaited_event for a in args], are_typed),
         "event_record_id": values.numbers([a.awaited_record for a in args], are_typed),
         "awaited_stream": values.numbers([a.awaited_stream for a in args], are_typed),
@@ -226,10 +226,10 @@ def _synchronizations(events: list[Event], args: list[Any], are_typed: bool) -> 
 
 
 def _cuda_events(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
-    return {**_of_calls(events, args, are_typed), "event_id": values.numbers([a.event_id for a in args], are_typed)}
+    return {**_event_calls(events, args, are_typed), "event_id": values.numbers([a.event_id for a in args], are_typed)}
 
 
-def _of_calls(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
+def _event_calls(events: list[Event], args: list[Any], are_typed: bool) -> Parsed:
     """Return where waits and records of events are, and their calls. Their tid is a lane: the stream is an argument."""
     return {
         "device": _or_track([a.device for a in args], [e.pid for e in events], are_typed),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nsightlens.readers.kineto.categories import CAPITALISED
 from nsightlens.readers.kineto.counts import Tally
-from nsightlens.readers.kineto.envelope import Clock, Header
+from nsightlens.readers.kineto.envelope import Clock, TraceHeader
 
 _G2_KEY = b'"Profiler Event Index"'
 
 
-def generation(header: Header, clock: Clock, marks: set[str], begin: bytes) -> str | None:
+def generation(header: TraceHeader, clock: Clock, marks: set[str], begin: bytes) -> str | None:
     """Return G1 to G6, None where the times are relative to nothing. begin: the first events as bytes."""
     if clock.epoch_ns(None) is None:
         if header.base_ns is None:
@@ -27,7 +27,7 @@ def _first_phase(begin: bytes) -> bytes:
     return begin.partition(b'"ph"')[2].lstrip(b' \t\r\n:"')[:1]
 
 
-def vendor(header: Header, tally: Tally) -> str | None:
+def vendor(header: TraceHeader, tally: Tally) -> str | None:
     """Return cuda, rocm, xpu, mtia or cpu; None where GPU work is there and nothing shows whose."""
     properties = list(header.devices.values())
     names = " ".join(str(p.get("name", "")) for p in properties).lower()

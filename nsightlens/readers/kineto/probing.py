@@ -12,7 +12,7 @@ from nsightlens.errors import ReadError
 from nsightlens.readers.kineto import envelope, unsupported
 from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.digest import decoder, whole
-from nsightlens.readers.kineto.envelope import Clock, Header
+from nsightlens.readers.kineto.envelope import Clock, TraceHeader
 from nsightlens.readers.kineto.events import Decoder
 from nsightlens.readers.kineto.fields import Fields
 from nsightlens.readers.kineto.generation import generation
@@ -20,7 +20,7 @@ from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.reading import find_opening
 from nsightlens.readers.kineto.report import properties
 from nsightlens.readers.kineto.salvage import Salvage
-from nsightlens.readers.kineto.stream import BLOCK, Frame, Source, last_cut, read_at
+from nsightlens.readers.kineto.stream import BLOCK, Frame, TraceFile, last_cut, read_at
 from nsightlens.readers.kineto.times import InexactTime
 from nsightlens.readers.reader import HEAD_BYTES, Origin, Probe, ProcessHint
 
@@ -45,13 +45,13 @@ def sniff(path: Path, head: bytes) -> bool:
 def probe(path: Path) -> Probe:
     """Return what a quick look at the file shows. Raises ReadError, or UnknownFormatError for JSON of another kind."""
     try:
-        with closing(Source(path)) as source:
+        with closing(TraceFile(path)) as source:
             return _probe(path, source)
     except OSError as exc:
         raise ReadError(path, f"it cannot be read ({exc.strerror or exc})", "Check the disk and the permissions") from exc
 
 
-def _probe(path: Path, source: Source) -> Probe:
+def _probe(path: Path, source: TraceFile) -> Probe:
     begun, opening = find_opening(path, source, _HEADER_LIMIT)
     begin = begun[opening.at :]
     clock = envelope.clock(begin)
@@ -76,7 +76,7 @@ def _probe(path: Path, source: Source) -> Probe:
     )
 
 
-def _origin(header: Header) -> Origin:
+def _origin(header: TraceHeader) -> Origin:
     """Return the GPUs that the trace lists, those without work too."""
     listed = [properties(device) for device in header.devices.values()]
     names, capabilities = ({str(device[key]) for device in listed if device[key]} for key in ("name", "compute_capability"))
@@ -107,7 +107,7 @@ def _tally(begin: bytes, at: int, reader: Decoder) -> Tally:
     return fields.tally
 
 
-def _hints(header: Header, tally: Tally, host: str | None, pid: int | None) -> tuple[ProcessHint, ...]:
+def _hints(header: TraceHeader, tally: Tally, host: str | None, pid: int | None) -> tuple[ProcessHint, ...]:
     rank = header.distributed("rank")
     source = None if rank is None else "content:distributedInfo"
     pids: list[int | None] = [*tally.pids] or [pid]

@@ -17,10 +17,10 @@ from nsightlens.readers.budget import OVER_BUDGET
 from nsightlens.readers.kineto import envelope, unsupported
 from nsightlens.readers.kineto.counts import Tally
 from nsightlens.readers.kineto.digest import Digest, digest
-from nsightlens.readers.kineto.envelope import Header, Opening
+from nsightlens.readers.kineto.envelope import Opening, TraceHeader
 from nsightlens.readers.kineto.report import Trace
-from nsightlens.readers.kineto.stream import BLOCK, Frame, Piece, Problem, Source
-from nsightlens.readers.kineto.worker_processes import Crew, Work
+from nsightlens.readers.kineto.stream import BLOCK, ArrayPiece, Frame, Problem, TraceFile
+from nsightlens.readers.kineto.worker_processes import Crew, PieceContext
 
 PIECE_BYTES = 1 << 22
 PARALLEL_BYTES = 1 << 25
@@ -31,7 +31,7 @@ _ANOTHER = re.compile(rb'"traceEvents"\s*:\s*\[')
 _PHASE = re.compile(rb'"ph"\s*:')
 
 
-def find_opening(path: Path, source: Source, limit: int) -> tuple[bytes, Opening]:
+def find_opening(path: Path, source: TraceFile, limit: int) -> tuple[bytes, Opening]:
     """Return the first bytes of the file and where in them its events begin. Raises ReadError where there are none."""
     begun = b""
     while len(begun) < limit:
@@ -47,10 +47,10 @@ def find_opening(path: Path, source: Source, limit: int) -> tuple[bytes, Opening
     raise unsupported.refusal(path, begun)
 
 
-class Reading:
+class TraceReading:
     """One pass over one trace, from its first byte to its last."""
 
-    def __init__(self, path: Path, source: Source, jobs: int, piece_bytes: int) -> None:
+    def __init__(self, path: Path, source: TraceFile, jobs: int, piece_bytes: int) -> None:
         self._path = path
         self._source = source
         self._jobs = jobs
@@ -71,7 +71,7 @@ class Reading:
             self._closed = True
             tail_at, tail = opening.at, begin + self._source.read(_TAIL_BYTES)
         else:
-            work = Work(None if self._source.in_order else self._path, clock.origin_ns, clock.exact)
+            work = PieceContext(None if self._source.in_order else self._path, clock.origin_ns, clock.exact)
             tail_at, tail = yield from self._events(work, self._source.pieces(opening.at, begin, self._piece_bytes))
         header = self._header(opening).filled_from(self._tail(opening, tail_at, tail))
         known = self._tally.marks or envelope.is_kineto(opening.header) or envelope.is_kineto(tail)
@@ -83,7 +83,7 @@ class Reading:
                       begin[: 1 << 16])
         yield from whole.batches()
 
-    def _events(self, work: Work, pieces: Iterator[Piece]) -> Generator[Batch, None, tuple[int, bytes]]:
+    def _events(self, work: PieceContext, pieces: Iterator[ArrayPiece]) -> Generator[Batch, None, tuple[int, bytes]]:
         """Yield the batches of all events; return where the bytes after the array begin, and these bytes."""
         crew = Crew(work, self._source.file, self._helpers())
         carry, end, idle = b"", None, 0
@@ -129,7 +129,7 @@ class Reading:
         expected = self._source.size * (_GZIP_RATIO if self._source.zipped else 1)
         return min(self._jobs - 1, _MAX_HELPERS) if expected >= PARALLEL_BYTES else 0
 
-    def _rest(self, rest: bytes, pieces: Iterator[Piece]) -> bytes:
+    def _rest(self, rest: bytes, pieces: Iterator[ArrayPiece]) -> bytes:
         """Return `rest` with the bytes of the pieces that follow, up to a limit; the file is read to its end."""
         parts, size = [rest], len(rest)
         for piece in pieces:
@@ -159,9 +159,9 @@ class Reading:
                 self._records.add(number)
         return batch.take(pa.array(kept, pa.int64()))
 
-    def _header(self, opening: Opening) -> Header:
+    def _header(self, opening: Opening) -> TraceHeader:
         if opening.bare_list:
-            return Header()
+            return TraceHeader()
         self._tally.replaced.note_invalid(opening.header, opening.header_at)
         text = opening.header + b'"":0}'
         header = envelope.parsed(text)
@@ -170,10 +170,10 @@ class Reading:
             return envelope.searched(opening.header)
         return header
 
-    def _tail(self, opening: Opening, at: int, tail: bytes) -> Header:
+    def _tail(self, opening: Opening, at: int, tail: bytes) -> TraceHeader:
         """Return the keys after the events; note where they are malformed or where the file ends within them."""
         if not self._closed:
-            return Header()
+            return TraceHeader()
         self._tally.replaced.note_invalid(tail, at)
         text = tail.strip()
         if another := len(_PHASE.findall(tail)) if _ANOTHER.search(tail) else 0:
@@ -181,7 +181,7 @@ class Reading:
         if opening.bare_list:
             if text:
                 self._tally.malformed.note(at + tail.index(text), "bytes after the end")
-            return Header()
+            return TraceHeader()
         text = b"{" + text.removeprefix(b",")
         header = envelope.parsed(text)
         if header is None and len(tail) < _TAIL_BYTES and envelope.is_cut(text):

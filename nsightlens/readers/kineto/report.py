@@ -13,7 +13,7 @@ from nsightlens.readers.batches import Batch, batch_of, diagnostic
 from nsightlens.readers.budget import OVER_BUDGET
 from nsightlens.readers.kineto import categories
 from nsightlens.readers.kineto.counts import Tally
-from nsightlens.readers.kineto.envelope import Clock, Header
+from nsightlens.readers.kineto.envelope import Clock, TraceHeader
 from nsightlens.readers.kineto.generation import generation, vendor
 from nsightlens.readers.kineto.identity import host_in_name
 from nsightlens.readers.kineto.stream import Problem
@@ -28,7 +28,7 @@ class Trace:
     """A trace that was read. closed: its array of events has an end. cut_at: where the file ends before its end."""
 
     path: Path
-    header: Header
+    header: TraceHeader
     clock: Clock
     tally: Tally
     closed: bool

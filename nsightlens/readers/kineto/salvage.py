@@ -43,7 +43,7 @@ class Empty(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class Found:
+class SalvagedEvents:
     """Events of some bytes. used: bytes dealt with. closed: the end of the array is among them.
 
     cut: the file ends within the array; `used` is then where the first incomplete event begins, or the end of the file.
@@ -68,7 +68,7 @@ class Salvage:
         self._searched = 0
         self.tally = Tally()
 
-    def run(self) -> Found:
+    def run(self) -> SalvagedEvents:
         """Return the events; what was repaired, replaced and lost is in `tally`."""
         while True:
             if self._searched > _SEARCH_BYTES:
@@ -84,8 +84,8 @@ class Salvage:
             if done:
                 return done
 
-    def _found(self, closed: bool = False, cut: bool = False) -> Found:
-        return Found(self._events, self._pos, closed, cut)
+    def _found(self, closed: bool = False, cut: bool = False) -> SalvagedEvents:
+        return SalvagedEvents(self._events, self._pos, closed, cut)
 
     def _skip_gap(self) -> None:
         gap = _GAP.match(self._buffer, self._pos)
@@ -98,7 +98,7 @@ class Salvage:
             self.tally.malformed.note(self._at + self._pos, "commas missing")
         self._pos = end
 
-    def _stray(self) -> Found | None:
+    def _stray(self) -> SalvagedEvents | None:
         """Step over bytes that begin no event: a few between two events, or all to the next event."""
         stray = _STRAY.match(self._buffer, self._pos)
         if stray is None:
@@ -107,7 +107,7 @@ class Salvage:
         self._pos = stray.end()
         return None
 
-    def _lose(self) -> Found | None:
+    def _lose(self) -> SalvagedEvents | None:
         """Give up what is at the position, and go to where the next event or the end of the array certainly is."""
         end = self._next_whole() or (self._array_end() if self._last else None)
         if end is None and not self._last:
@@ -117,7 +117,7 @@ class Salvage:
         self._lose_upto(end)
         return None
 
-    def _lose_all(self) -> Found:
+    def _lose_all(self) -> SalvagedEvents:
         self._lose_upto(len(self._buffer))
         return self._found(cut=self._last)
 
@@ -158,7 +158,7 @@ class Salvage:
             return end.end()
         return None
 
-    def _event(self) -> Found | None:
+    def _event(self) -> SalvagedEvents | None:
         """Take the event at the position, repaired if need be, or count it as lost; or say that the buffer ends within it."""
         likely = None
         for tries, closing in enumerate(_CLOSING.finditer(self._buffer, self._pos)):

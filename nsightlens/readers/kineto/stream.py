@@ -36,7 +36,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ArrayPiece:
     """Bytes at..at+size of the array: by themselves (`data`), or still in the plain file. last: the file ends with it."""
 
     at: int
@@ -58,7 +58,7 @@ class Frame:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def load(self, piece: Piece, file: BinaryIO | None) -> memoryview:
+    def load(self, piece: ArrayPiece, file: BinaryIO | None) -> memoryview:
         """Return the bytes of a piece between "[" and "]"; what was returned before is no longer valid."""
         if piece.data is not None:
             return self.around(piece.data)
@@ -100,7 +100,7 @@ def _more(file: BinaryIO, size: int) -> bytes:
     return data
 
 
-class Source:
+class TraceFile:
     """A file opened for reading: plain or gzip, whatever its name says."""
 
     def __init__(self, path: Path) -> None:
@@ -125,11 +125,11 @@ class Source:
             length += len(block)
         return b"".join(parts)
 
-    def pieces(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
+    def pieces(self, at: int, begun: bytes, size: int) -> Iterator[ArrayPiece]:
         """Yield the array from byte `at` on; `begun` are the bytes from there that were read already."""
         return self._bounded(self._pieces_in_order(at, begun, size) if self.in_order else self._plain_pieces(at, size), size)
 
-    def _bounded(self, pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
+    def _bounded(self, pieces: Iterator[ArrayPiece], size: int) -> Iterator[ArrayPiece]:
         """Yield the pieces but those within something longer than any event: so no byte of that is looked at but for its end.
 
         A piece of the whole `size` has no beginning of an event in it, as it would end there.
@@ -140,14 +140,14 @@ class Source:
                 yield piece
             uncut = uncut + piece.size if piece.size >= size else 0
 
-    def _plain_pieces(self, at: int, size: int) -> Iterator[Piece]:
+    def _plain_pieces(self, at: int, size: int) -> Iterator[ArrayPiece]:
         while at + size < self.size:
             end = self._plain_cut(at, size)
             counted(end - at)
-            yield Piece(at, end - at, False)
+            yield ArrayPiece(at, end - at, False)
             at = end
         counted(max(0, self.size - at))
-        yield Piece(at, max(0, self.size - at), True)
+        yield ArrayPiece(at, max(0, self.size - at), True)
 
     def _plain_cut(self, at: int, size: int) -> int:
         for window in (min(size, _WINDOW), size):
@@ -157,7 +157,7 @@ class Source:
                 return begin + cut
         return at + size
 
-    def _pieces_in_order(self, at: int, begun: bytes, size: int) -> Iterator[Piece]:
+    def _pieces_in_order(self, at: int, begun: bytes, size: int) -> Iterator[ArrayPiece]:
         room = bytearray(max(size, len(begun)) + _OUTPUT)  # kept: fresh memory costs as much as unzipping does
         room[: len(begun)] = begun
         length = len(begun)
@@ -166,7 +166,7 @@ class Source:
                 room[length : length + len(block)] = block
                 length += len(block)
             cut = slice_end(room, 0, size) if length > size else length
-            yield Piece(at, cut, length <= size, bytes(memoryview(room)[:cut]))
+            yield ArrayPiece(at, cut, length <= size, bytes(memoryview(room)[:cut]))
             if length <= size:
                 return
             room[: length - cut] = room[cut:length]

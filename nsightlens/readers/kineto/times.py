@@ -64,7 +64,7 @@ def _nanoseconds(value: Any) -> int:
     elif isinstance(value, Decimal):
         ns = _rounded(value)
     elif isinstance(value, str):
-        ns = _of_text(value)
+        ns = _parse_decimal(value)
     else:
         return UNKNOWN
     return ns if abs(ns) <= _MAX_US * 1000 else UNKNOWN
@@ -76,7 +76,7 @@ def _rounded(us: Decimal) -> int:
     return int((us * 1000).to_integral_value(ROUND_HALF_EVEN))
 
 
-def _of_text(text: str) -> int:
+def _parse_decimal(text: str) -> int:
     try:
         return _rounded(Decimal(text))
     except InvalidOperation:

@@ -21,7 +21,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 import pyarrow as pa
 
 from nsightlens.readers.kineto.digest import Digest, digest
-from nsightlens.readers.kineto.stream import Frame, Piece
+from nsightlens.readers.kineto.stream import ArrayPiece, Frame
 
 try:
     import fcntl
@@ -47,14 +47,14 @@ _MOST_FLYING = 8
 _GONE = (OSError, EOFError, pickle.UnpicklingError)
 
 
-class Work(NamedTuple):
+class PieceContext(NamedTuple):
     """What every piece needs: the plain file that it is part of (None: pieces have their bytes), and how to read its times."""
 
     path: Path | None
     origin_ns: int
     exact: bool
 
-    def digest(self, piece: Piece, file: BinaryIO | None, frame: Frame) -> Digest:
+    def digest(self, piece: ArrayPiece, file: BinaryIO | None, frame: Frame) -> Digest:
         """Return what the piece holds. frame: memory to use."""
         return digest(frame.load(piece, file), piece.at, piece.last, self.origin_ns, self.exact)
 
@@ -62,14 +62,14 @@ class Work(NamedTuple):
 class Crew:
     """Helpers on one file, and this process, which does what they have no time for; without any, it does all."""
 
-    def __init__(self, work: Work, file: BinaryIO, helpers: int) -> None:
+    def __init__(self, work: PieceContext, file: BinaryIO, helpers: int) -> None:
         self._work = work
         self._file = file
         self._frame = Frame()
         self._helpers = [_Helper(work) for _ in range(helpers)]
-        self._flying: deque[tuple[Piece, _Helper | Digest]] = deque()
+        self._flying: deque[tuple[ArrayPiece, _Helper | Digest]] = deque()
 
-    def digests(self, pieces: Iterator[Piece]) -> Iterator[tuple[Piece, Digest]]:
+    def digests(self, pieces: Iterator[ArrayPiece]) -> Iterator[tuple[ArrayPiece, Digest]]:
         """Yield each piece with its digest, in order."""
         while True:
             self._hand_out(pieces)
@@ -86,7 +86,7 @@ class Crew:
             self._flying.popleft()
             yield piece, done
 
-    def _hand_out(self, pieces: Iterator[Piece]) -> None:
+    def _hand_out(self, pieces: Iterator[ArrayPiece]) -> None:
         """Give every helper that can take one a piece; where there is no helper, take one here."""
         for helper in self._helpers:
             while helper.has_room() and (piece := next(pieces, None)):
@@ -95,10 +95,10 @@ class Crew:
         if not self._flying and (piece := next(pieces, None)):
             self._flying.append((piece, self._digest(piece)))
 
-    def _digest(self, piece: Piece) -> Digest:
+    def _digest(self, piece: ArrayPiece) -> Digest:
         return self._work.digest(piece, self._file, self._frame)
 
-    def waiting(self) -> list[Piece]:
+    def waiting(self) -> list[ArrayPiece]:
         """Return the pieces that were taken and whose digests were not yielded, in order."""
         return [piece for piece, _ in self._flying]
 
@@ -111,7 +111,7 @@ class Crew:
 class _Helper:
     """One helper process. It is given one piece while it works on another, so that it need not wait for this process."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: PieceContext) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._hired = False
         self._given = 0
@@ -146,7 +146,7 @@ class _Helper:
             self._hired = True
         return self._process is not None and self._hired and self._given < (1 if self._holds_bytes else 2)
 
-    def give(self, piece: Piece) -> None:
+    def give(self, piece: ArrayPiece) -> None:
         """Hand over a piece."""
         self._given += 1
         self._holds_bytes = piece.data is not None
@@ -195,7 +195,7 @@ def serve() -> None:
     pa.set_memory_pool(pa.system_memory_pool())  # gives memory back: 18 MB less in each helper, no slower
     frame = Frame()
     with suppress(*_GONE):
-        work: Work = _read(into)
+        work: PieceContext = _read(into)
         _write(out, "here")
         with work.path.open("rb", buffering=0) if work.path else nullcontext() as file:
             while True:

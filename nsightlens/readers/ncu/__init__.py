@@ -98,12 +98,12 @@ def read(paths: Sequence[Path], *, jobs: int = 1, decimal: str | None = None) ->
         notes.add("tool_message", message)
     batch, process_of, process_of_summary = tables.processes(report.launches, summaries)
     yield batch
-    counters = Counters.of_report(report, notes)
+    counters = Counters.from_report(report, notes)
     summed = [(process, summary.launches) for process, summary in zip(process_of_summary, summaries, strict=True)]
     yield tables.devices(report, counters, process_of, summed)
     if report.launches:
         yield from kernels(report, counters, log_facts, process_of)
-        yield from tables.of_launches(report)
+        yield from tables.launch_batches(report)
     if summaries:
         yield tables.summary_batch(summaries, process_of_summary)
     for content in contents:

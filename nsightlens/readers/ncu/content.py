@@ -14,10 +14,10 @@ from nsightlens.readers.ncu.lines import tables
 from nsightlens.readers.ncu.log import LogFacts, refusal
 from nsightlens.readers.ncu.long import LongCells, LongRows
 from nsightlens.readers.ncu.notes import Notes
-from nsightlens.readers.ncu.numbers import Evidence
+from nsightlens.readers.ncu.numbers import FormatEvidence
 from nsightlens.readers.ncu.page import Page
 from nsightlens.readers.ncu.summary import Summary, SummaryRows, summaries
-from nsightlens.readers.ncu.text import Header, blocks
+from nsightlens.readers.ncu.text import HeaderLine, blocks
 from nsightlens.readers.ncu.wide import WideCells, WideRows
 from nsightlens.readers.ncu_rep.page import report_page
 from nsightlens.readers.ncu_rep.stream import MAGIC, unpacked_head
@@ -75,7 +75,7 @@ def _read(path: Path, decimal: str | None, *, threads: bool) -> Content:
     found = tables(blocks(path, content.notes), lambda header: _rows_of(header, threads), content.notes, content.log)
     headers = [rows.header.cells for rows in found]
     content.notes.add("repeated_header", "", len(headers) - len(set(headers)))
-    evidence = Evidence()
+    evidence = FormatEvidence()
     parts: list[LongCells | WideCells | SummaryRows] = []
     for rows in found:
         if isinstance(rows, LongRows):
@@ -106,7 +106,7 @@ def _read(path: Path, decimal: str | None, *, threads: bool) -> Content:
     return content
 
 
-def _rows_of(header: Header, threads: bool) -> Rows:
+def _rows_of(header: HeaderLine, threads: bool) -> Rows:
     if header.shape == "summary":
         return SummaryRows(header)
     return LongRows(header) if header.shape == "long" else WideRows(header, threads)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightlens.readers.ncu.merge import Report
+from nsightlens.readers.ncu.merge import NcuReport
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Floats, Ints
 from nsightlens.readers.ncu.page import Codes
@@ -32,7 +32,7 @@ class Counters:
     notes: Notes
 
     @classmethod
-    def of_report(cls, report: Report, notes: Notes) -> Counters:
+    def from_report(cls, report: NcuReport, notes: Notes) -> Counters:
         """Pick them out; the printed precision is needed only where values were scaled."""
         entries = report.entries
         codes = {name: i for i, name in enumerate(entries.names) if isinstance(name, str) and _WANTED.match(name)}

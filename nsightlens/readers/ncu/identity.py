@@ -12,7 +12,7 @@ from nsightlens.readers.ncu.log import refusal
 from nsightlens.readers.ncu.long import end_of_run, kind_of, leading_cells
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.page import IdColumns, Launch
-from nsightlens.readers.ncu.text import Header, blocks, cells
+from nsightlens.readers.ncu.text import HeaderLine, blocks, cells
 from nsightlens.readers.reader import Origin
 
 
@@ -50,7 +50,7 @@ def origin(launches: Iterable[Launch], gpus: Iterable[str] = ()) -> Origin:
 class _Launches:
     """The launches of a table by identity; nothing but the id cells of its rows is looked at."""
 
-    header: Header
+    header: HeaderLine
     found: dict[str, Launch] = field(default_factory=dict)
     _ids: IdColumns = field(init=False)
     _leading: re.Pattern[bytes] = field(init=False)

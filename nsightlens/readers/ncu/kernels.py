@@ -14,7 +14,7 @@ from nsightlens.readers.batches import Batch, conform
 from nsightlens.readers.ncu.counters import INT32_MAX, Counters
 from nsightlens.readers.ncu.labels import COMMAND_LINE
 from nsightlens.readers.ncu.log import LogFacts
-from nsightlens.readers.ncu.merge import Report
+from nsightlens.readers.ncu.merge import NcuReport
 from nsightlens.readers.ncu.page import Entries, Launch, Name, whole
 from nsightlens.schema import TABLES
 
@@ -36,7 +36,7 @@ def dimensions(text: str | None) -> tuple[int | None, int | None, int | None]:
     return int(found[1]), int(found[2]), int(found[3])
 
 
-def kernels(report: Report, counters: Counters, facts: LogFacts, process_of: Sequence[int]) -> Iterator[Batch]:
+def kernels(report: NcuReport, counters: Counters, facts: LogFacts, process_of: Sequence[int]) -> Iterator[Batch]:
     """Yield the launches as `kernels` batches, in the order of the report."""
     columns = _columns(report, counters, facts, process_of)
     count, entries = len(report.launches), _raw_only(report.entries)
@@ -62,7 +62,7 @@ def _raw_only(entries: Entries) -> Entries:
     return Entries.of(raw, len(entries.starts) - 1, entries.launch[keep], entries.metric[keep], entries.value[keep])
 
 
-def _columns(report: Report, counters: Counters, facts: LogFacts, process_of: Sequence[int]) -> dict[str, pa.Array]:
+def _columns(report: NcuReport, counters: Counters, facts: LogFacts, process_of: Sequence[int]) -> dict[str, pa.Array]:
     launches = report.launches
     static, dynamic = counters.whole(f"{_SHARED}static"), counters.whole(f"{_SHARED}dynamic")
     columns: dict[str, Any] = {
@@ -102,7 +102,7 @@ def is_range(launch: Launch) -> bool:
     return launch.name == RANGE and dimensions(launch.grid)[0] is None
 
 
-def _durations(report: Report, counters: Counters) -> list[int | None]:
+def _durations(report: NcuReport, counters: Counters) -> list[int | None]:
     """Return the duration (ns) of each launch; None where its unit is none of time, or where no launch takes so long."""
     printed = counters.whole(*_DURATIONS, nearest=True)
     return [ns if ns is not None and ns < _MAX_DURATION_NS and i not in report.untimed else None for i, ns in enumerate(printed)]
@@ -120,7 +120,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
     return first + second if first is not None and second is not None else None
 
 
-def ordinals(report: Report, counters: Counters) -> list[int | None]:
+def ordinals(report: NcuReport, counters: Counters) -> list[int | None]:
     """Return the device ordinal of each launch, as printed or from launch__device_id."""
     printed = [whole(launch.device) for launch in report.launches]
     if None in printed:
@@ -128,7 +128,7 @@ def ordinals(report: Report, counters: Counters) -> list[int | None]:
     return [ordinal if ordinal is not None and ordinal <= INT32_MAX else None for ordinal in printed]
 
 
-def _passes(report: Report, counters: Counters, facts: LogFacts) -> list[int | None]:
+def _passes(report: NcuReport, counters: Counters, facts: LogFacts) -> list[int | None]:
     """Return the passes per launch: ncu's own metric, else the log where name and ID fit one launch only."""
     found = counters.whole("profiler__replayer_passes", least=1)
     by_id: dict[int | None, list[int]] = {}

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from nsightlens.readers.budget import OVER_BUDGET
 from nsightlens.readers.ncu.notes import Notes
-from nsightlens.readers.ncu.text import Block, Header, cells, find_header, header_of
+from nsightlens.readers.ncu.text import Block, HeaderLine, cells, find_header, header_of
 
 _ROW_LIKE = 8
 """Quoted cells in a row of any table of ncu, and in nothing that an application prints."""
@@ -117,7 +117,7 @@ def _row_of_several_lines(data: bytes, start: int, stop: int, rows: Rows) -> int
     return None
 
 
-def tables(blocks: Iterable[Block], rows_of: Callable[[Header], R], notes: Notes, lines: list[bytes]) -> list[R]:
+def tables(blocks: Iterable[Block], rows_of: Callable[[HeaderLine], R], notes: Notes, lines: list[bytes]) -> list[R]:
     """Return the tables of a text, in order, each what `rows_of` its header has gathered; the first other lines go to `lines`."""
     found: list[R] = []
     log = _Log(lines, notes)

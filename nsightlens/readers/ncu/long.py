@@ -13,7 +13,7 @@ from nsightlens.readers.ncu.cells import Columns, is_cut, quoted
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.numbers import Ints
 from nsightlens.readers.ncu.page import RULES, IdColumns, Launch, distinct, table_of
-from nsightlens.readers.ncu.text import Header, cells
+from nsightlens.readers.ncu.text import HeaderLine, cells
 from nsightlens.readers.ncu.units import Unit, base_unit
 
 _METRIC = ("Section Name", "Body Item Label", "Metric Name", "Metric Unit", "Metric Value")
@@ -26,7 +26,7 @@ Kind = tuple[str, str | None, str, str]  # section, body item (None: no such col
 class LongRows:
     """The rows of a long table, metric rows and rule rows apart, each without its id cells and with its launch."""
 
-    header: Header
+    header: HeaderLine
     launches: list[Launch] = field(default_factory=list)
     metrics: Columns = field(init=False)
     metric_runs: list[tuple[int, int]] = field(default_factory=list)
@@ -227,7 +227,7 @@ def _kinds(metrics: pa.Table, at: dict[str, int]) -> tuple[list[Kind], Ints]:
     return [(one, item, name.strip(), printed) for one, item, name, printed in kinds], code
 
 
-def kind_of(header: Header) -> str:
+def kind_of(header: HeaderLine) -> str:
     """Return the page of ncu that a long table is."""
     if "Body Item Label" in header.cells:
         return "details-all"

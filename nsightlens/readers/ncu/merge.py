@@ -15,7 +15,7 @@ from nsightlens.readers.ncu.page import RULES, TEXTS, Entries, Launch, Name, Pag
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class NcuReport:
     """The launches of a report with their metric values (sorted by launch), texts and rules; `steps` as in Page.
 
     shared: launches that several pages have. conflicts: values of them that differ by more than the printed digits.
@@ -34,12 +34,12 @@ class Report:
     untimed: frozenset[int] = frozenset()
 
 
-def merge(pages: Sequence[Page], notes: Notes) -> Report:
+def merge(pages: Sequence[Page], notes: Notes) -> NcuReport:
     """Return the union of pages; where two print a value of one metric, the first or, if they agree, the more precise."""
     if not pages:
         nothing = np.zeros(0, dtype=np.int64)
         entries = Entries.of([], 0, nothing, nothing, nothing.astype(np.float64))
-        return Report([], entries, lambda: entries.value, False, TEXTS.empty_table(), RULES.empty_table(), (), 0, 0)
+        return NcuReport([], entries, lambda: entries.value, False, TEXTS.empty_table(), RULES.empty_table(), (), 0, 0)
     launches, positions = _launches(pages)
     sections = tuple(dict.fromkeys(section for page in pages for section in page.sections))
     scaled = any(page.scaled for page in pages)
@@ -47,14 +47,14 @@ def merge(pages: Sequence[Page], notes: Notes) -> Report:
     shared = sum(count > 1 for count in Counter(p for found in positions for p in set(found.tolist())).values())
     if len(pages) == 1:
         page = pages[0]
-        return Report(launches, page.entries, page.steps, scaled, page.texts, page.rules, sections, 0, 0, untimed)
+        return NcuReport(launches, page.entries, page.steps, scaled, page.texts, page.rules, sections, 0, 0, untimed)
     entries, step, lost = _entries(pages, positions, len(launches))
     texts, lost_texts = _texts(pages, positions)
     if lost or lost_texts:
         notes.add("metric_conflict", (lost or lost_texts)[0], len(lost) + len(lost_texts))
     conflicts = len(lost) + len(lost_texts)
     rules = _rules(pages, positions)
-    return Report(launches, entries, lambda: step, scaled, texts, rules, sections, shared, conflicts, untimed)
+    return NcuReport(launches, entries, lambda: step, scaled, texts, rules, sections, shared, conflicts, untimed)
 
 
 def _launches(pages: Sequence[Page]) -> tuple[list[Launch], list[Ints]]:

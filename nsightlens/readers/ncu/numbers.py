@@ -42,7 +42,7 @@ def _patterns(decimal: str) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class Evidence:
+class FormatEvidence:
     """Counts of printed numbers that fit only a decimal point, only a decimal comma, or both; and of these, where nothing
     else decides, what their units make likely."""
 
@@ -94,7 +94,7 @@ def _count(texts: pa.Array, pattern: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedNumbers:
     """Distinct printed values: `digits` in C format (NULL where not a number) and `texts`, the strings among them."""
 
     digits: pa.Array
@@ -146,7 +146,7 @@ def step_sizes(places: Ints, exponents: Ints) -> Floats:
     return np.ldexp(steps, np.where(binary, exponents - BINARY, 0))
 
 
-def parse(texts: pa.Array, decimal: str, notes: Notes, counts: Ints) -> Parsed:
+def parse(texts: pa.Array, decimal: str, notes: Notes, counts: Ints) -> ParsedNumbers:
     """Return what the distinct `texts` mean under the file's decimal sign; `counts` says how often each occurs."""
     signs = _patterns(decimal)
     clean = pc.and_(pc.match_substring_regex(texts, _NUMBER.format(**signs)), pc.less(pc.binary_length(texts), _TOO_LONG))
@@ -157,11 +157,11 @@ def parse(texts: pa.Array, decimal: str, notes: Notes, counts: Ints) -> Parsed:
     is_text = np.zeros(len(texts), dtype=np.bool_)
     odd = np.flatnonzero(~clean.to_numpy(zero_copy_only=False))
     if not len(odd):
-        return Parsed(digits, is_text)
+        return ParsedNumbers(digits, is_text)
     found: list[str | None] = digits.to_pylist()
     for index in odd.tolist():
         found[index], is_text[index] = _odd(texts[index].as_py() or "", signs, notes, int(counts[index]))
-    return Parsed(pa.array(found, pa.string()), is_text)
+    return ParsedNumbers(pa.array(found, pa.string()), is_text)
 
 
 def _odd(text: str, signs: dict[str, str], notes: Notes, count: int) -> tuple[str | None, bool]:

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from nsightlens.readers.ncu.merge import Report, merge
+from nsightlens.readers.ncu.merge import NcuReport, merge
 from nsightlens.readers.ncu.notes import Notes
 from nsightlens.readers.ncu.page import Entries, Launch, Page
 from nsightlens.readers.ncu_rep.page import KIND
 
 
-def united(pages: Sequence[Page], notes: Notes) -> Report:
+def united(pages: Sequence[Page], notes: Notes) -> NcuReport:
     """Return the union of pages (see merge); of launches that a report holds nothing is taken from CSV pages.
 
     What they print otherwise than the report is counted as conflicts.

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from nsightlens.readers.ncu import labels
 from nsightlens.readers.ncu.notes import Notes
-from nsightlens.readers.ncu.numbers import Evidence, parse
+from nsightlens.readers.ncu.numbers import FormatEvidence, parse
 from nsightlens.readers.ncu.page import IdColumns, Launch, whole
-from nsightlens.readers.ncu.text import Header
+from nsightlens.readers.ncu.text import HeaderLine
 from nsightlens.readers.ncu.units import Unit, base_unit
 
 _VALUES = ("Minimum", "Maximum", "Average")
@@ -43,7 +43,7 @@ class Summary:
 class SummaryRows:
     """The rows of a summary table, as dicts by column, with the launches each sums up."""
 
-    header: Header
+    header: HeaderLine
     found: list[tuple[Launch, dict[str, str]]] = field(default_factory=list)
 
     def fast(self, data: bytes, start: int) -> int:
@@ -59,7 +59,7 @@ class SummaryRows:
         self.found.append((launch, dict(zip(header, row, strict=False))))
         return True
 
-    def see(self, evidence: Evidence) -> None:
+    def see(self, evidence: FormatEvidence) -> None:
         """Show the numbers to what decides on their format."""
         evidence.see(pa.array({row[name] for _, row in self.found for name in _VALUES}, pa.string()))
 

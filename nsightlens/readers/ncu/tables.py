@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from nsightlens.readers.batches import Batch, batch_of, conform
 from nsightlens.readers.ncu.counters import INT32_MAX, Counters, integer
 from nsightlens.readers.ncu.kernels import dimensions, ordinals
-from nsightlens.readers.ncu.merge import Report
+from nsightlens.readers.ncu.merge import NcuReport
 from nsightlens.readers.ncu.numbers import Floats, percentage
 from nsightlens.readers.ncu.page import Label, Launch, whole
 from nsightlens.readers.ncu.summary import Summary
@@ -42,7 +42,7 @@ def processes(launches: Sequence[Launch], summaries: Sequence[Summary]) -> tuple
     return ("processes", batch_of("processes", rows)), found[0], found[1]
 
 
-def devices(report: Report, counters: Counters, process_of: Sequence[int], summed: Sequence[tuple[int, Launch]]) -> Batch:
+def devices(report: NcuReport, counters: Counters, process_of: Sequence[int], summed: Sequence[tuple[int, Launch]]) -> Batch:
     """Return the `devices` batch: one row per process and ordinal, with the properties of the GPU that its launches carry.
 
     summed: processes and launches of summaries; they have only the compute capability.
@@ -102,7 +102,7 @@ def _capability(attributes: dict[str, float | None]) -> str | None:
     return None if major is None or minor is None else f"{major}.{minor}"
 
 
-def of_launches(report: Report) -> Iterator[Batch]:
+def launch_batches(report: NcuReport) -> Iterator[Batch]:
     """Yield the batches of what belongs to launches: texts, rows without a raw name, rules."""
     texts, rules = report.texts, report.rules
     if texts.num_rows:
@@ -119,7 +119,7 @@ def _none_if_empty(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
-def _unmapped(report: Report) -> Batch:
+def _unmapped(report: NcuReport) -> Batch:
     entries = report.entries
     labels = [name for name in entries.names if isinstance(name, Label)]
     first = len(entries.names) - len(labels)

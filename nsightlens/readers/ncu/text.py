@@ -29,7 +29,7 @@ _NAME = re.compile(rb"(?:Kernel|Metric) Name[^\n]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class HeaderLine:
     """A header line: its cells, and the offset of the line after it."""
 
     cells: tuple[str, ...]
@@ -181,17 +181,17 @@ def cells(line: bytes) -> list[str] | None:
         return None
 
 
-def header_of(line: bytes, end: int) -> Header | None:
+def header_of(line: bytes, end: int) -> HeaderLine | None:
     """Return the header that this line is, or None. `end` is the offset of the next line."""
     if b"Kernel Name" not in line and b"Metric Name" not in line:
         return None
     glued = max(line.find(b'"ID","'), line.find(b'"Process ID","Process Name"') if b'"ID"' not in line else 0)
     found = tuple(cell.strip() for cell in cells(line[max(glued, 0) :]) or ())
-    header = Header(found, end)
+    header = HeaderLine(found, end)
     return header if header.shape else None
 
 
-def find_header(data: bytes, start: int = 0) -> tuple[Header | None, int]:
+def find_header(data: bytes, start: int = 0) -> tuple[HeaderLine | None, int]:
     """Return the first header at or after offset `start`, and the offset of its line (or of the end)."""
     for name in _NAME.finditer(data, start):
         begin, stop = data.rfind(b"\n", start, name.start()) + 1 or start, data.find(b"\n", name.end())

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from nsightlens.readers.ncu.cells import Columns, is_cut, quoted
 from nsightlens.readers.ncu.notes import Notes
-from nsightlens.readers.ncu.numbers import Evidence, Floats, Ints, Parsed, decimals, parse, shifted, step_sizes
+from nsightlens.readers.ncu.numbers import Floats, FormatEvidence, Ints, ParsedNumbers, decimals, parse, shifted, step_sizes
 from nsightlens.readers.ncu.page import (
     TEXTS,
     Entries,
@@ -24,7 +24,7 @@ from nsightlens.readers.ncu.page import (
     resolve,
     table_of,
 )
-from nsightlens.readers.ncu.text import Header
+from nsightlens.readers.ncu.text import HeaderLine
 from nsightlens.readers.ncu.units import Unit, base_unit
 
 
@@ -32,7 +32,7 @@ from nsightlens.readers.ncu.units import Unit, base_unit
 class WideRows:
     """The rows of a wide table, and its units row."""
 
-    header: Header
+    header: HeaderLine
     threads: bool = False
     units: list[str] = field(default_factory=list)
     count: int = 0
@@ -92,7 +92,7 @@ class WideCells:
     has_units: bool
 
     @classmethod
-    def of(cls, rows: WideRows, evidence: Evidence) -> WideCells:
+    def of(cls, rows: WideRows, evidence: FormatEvidence) -> WideCells:
         """Split the rows into cells, and look at their numbers."""
         header = rows.header.cells
         ids = IdColumns.of(header)
@@ -150,7 +150,7 @@ class _Columns:
     cells: WideCells
     plain: list[int]
     mixed: list[int]
-    parsed: Parsed
+    parsed: ParsedNumbers
     distinct: pa.Array
     codes: Ints
 

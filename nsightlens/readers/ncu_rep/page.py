@@ -25,7 +25,7 @@ _GRID, _BLOCK, _THREADS, _DEVICE = "launch__grid_size", "launch__block_size", "l
 
 
 @dataclass(slots=True)
-class _Found:
+class _LaunchValues:
     """What the launches of a report have in common columns: of each counter the launch, the number of its name, the value."""
 
     launches: list[Launch] = field(default_factory=list)
@@ -40,7 +40,7 @@ class _Found:
 def report_page(path: Path, notes: Notes) -> tuple[Page, LogFacts]:
     """Return the launches of a report and the facts in it. Raises ReadError where it has no whole launch."""
     head = layout(path, notes)
-    found = _Found()
+    found = _LaunchValues()
     known = {name: number for number, name in reversed(list(enumerate(head.names)))}
     for block, number, data in entries(path, head, notes):
         try:
@@ -65,7 +65,7 @@ def printed_name(launch: Launch) -> str | None:
     return launch.name and _NAMESPACES.sub("", _CASTS.sub("", launch.name))
 
 
-def _add(one: Result, block: Block, number: int, head: Layout, known: dict[str, int], found: _Found, notes: Notes) -> None:
+def _add(one: Result, block: Block, number: int, head: Layout, known: dict[str, int], found: _LaunchValues, notes: Notes) -> None:
     at = len(found.launches)
     counters = dict(zip(one.ids, one.values, strict=True))
     grid = _grid_in_blocks(one, *(counters.get(known.get(name, -1)) for name in (_GRID, _THREADS)))
@@ -113,7 +113,7 @@ def _columns(rows: Sequence[tuple[object, ...]], width: int) -> list[list[object
     return [[row[i] for row in rows] for i in range(width)]
 
 
-def _entries(found: _Found, names: list[str], notes: Notes) -> tuple[Entries, Callable[[], Floats]]:
+def _entries(found: _LaunchValues, names: list[str], notes: Notes) -> tuple[Entries, Callable[[], Floats]]:
     """Return the counters by launch and name, each once, and their steps: 0, for they are exact."""
     ids, values = np.concatenate(found.ids), np.concatenate(found.values)
     launch = np.repeat(np.arange(len(found.counts)), found.counts)

@@ -73,7 +73,7 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
 
     `paths`: exactly one SQLite file, parquetdir or printed table. Raises ReadError where nothing can be read.
     """
-    from nsightlens.readers.nsys.reading import Reading
+    from nsightlens.readers.nsys.reading import ReportReading
 
     if len(paths) != 1:
         raise UsageError(f"an nsys report is one file or directory, not {len(paths)}")
@@ -83,7 +83,7 @@ def read(paths: Sequence[Path], *, jobs: int = 1) -> Iterator[Batch]:
         yield from stats.read(paths[0])
         return
     with closing(_open(paths[0])) as source:
-        yield from Reading(source, jobs).batches()
+        yield from ReportReading(source, jobs).batches()
 
 
 def _is_printed(path: Path) -> bool:

@@ -41,7 +41,7 @@ def recognised(kind: pa.DictionaryArray, text: pa.Array, domain: pa.DictionaryAr
     encoded = text.dictionary_encode()
     parts = _parts(encoded.dictionary)
     names = parts["name"].dictionary_encode()
-    said = {key: values.take(names.indices) for key, values in _said(names.dictionary).items()}
+    said = {key: values.take(names.indices) for key, values in _name_traits(names.dictionary).items()}
     plain = pc.invert(parts["suffixed"])
     operator = pc.or_(parts["sequence"].is_valid(), pc.or_(
         pc.and_(parts["suffixed"], said["qualified"]), pc.and_(plain, said["namespace"])))
@@ -79,7 +79,7 @@ def _parts(texts: pa.Array) -> dict[str, pa.Array]:
     }
 
 
-def _said(names: pa.Array) -> dict[str, pa.Array]:
+def _name_traits(names: pa.Array) -> dict[str, pa.Array]:
     """Return what each name says: whether it is qualified, of PyTorch's namespaces, a module; the number of a step."""
     return {
         "qualified": pc.match_substring_regex(names, _QUALIFIED),

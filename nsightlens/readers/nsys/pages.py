@@ -43,32 +43,32 @@ _IS_INTEGER = np.isin(np.arange(len(_SIZE)), [_NULL, 1, 2, 3, 4, 5, 6, _ZERO, _O
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class TablePages:
     """A table: its leaves in order, and the last rowid that each may hold, by the pages above them."""
 
     leaves: Int
     ends: Int
 
-    def parts(self, rows: int) -> Iterator[Part]:
+    def parts(self, rows: int) -> Iterator[LeafRun]:
         """Yield stretches of leaves of at most about `rows` rows: rowids that ascend are at least as many as rows. Where most
         of them are missing, some leaves at a time."""
         least, at = max(1, rows >> 11), 0
         while at < len(self.leaves):
             before = int(self.ends[at - 1]) if at else int(self.ends[0]) - rows // 2
             reach = int(np.searchsorted(self.ends, min(before + rows, _GREATEST), side="right"))
-            part = Part(at, min(max(reach, at + least), len(self.leaves)))
+            part = LeafRun(at, min(max(reach, at + least), len(self.leaves)))
             yield part
             at = part.stop
 
 
-class Part(NamedTuple):
+class LeafRun(NamedTuple):
     """Leaves of a table, from `start` to before `stop`."""
 
     start: int
     stop: int
 
 
-class Pages:
+class SqlitePages:
     """The pages of an SQLite file. Raises OSError where it cannot be read."""
 
     def __init__(self, path: Path) -> None:
@@ -84,7 +84,7 @@ class Pages:
         """Release the file."""
         os.close(self._file)
 
-    def tree(self, root: int) -> Tree | None:
+    def tree(self, root: int) -> TablePages | None:
         """Return the table whose first page is `root`; None where it fits into a page, or is not plain."""
         if self._usable < 480:
             return None
@@ -95,7 +95,7 @@ class Pages:
                 return None
             numbers, ends = below
             if self._read(numbers[:1])[_MARGIN] == _LEAF:
-                return Tree(numbers, ends)
+                return TablePages(numbers, ends)
         return None
 
     def _below(self, numbers: Int, last: Int) -> tuple[Int, Int] | None:
@@ -116,7 +116,7 @@ class Pages:
         ascend = bool((ends[1:] >= ends[:-1]).all()) and len(below) <= self._count
         return (below, ends) if ascend and below.min() >= 2 and below.max() <= self._count else None
 
-    def rows(self, tree: Tree, part: Part, columns: Sequence[int], width: int) -> list[pa.Array] | None:
+    def rows(self, tree: TablePages, part: LeafRun, columns: Sequence[int], width: int) -> list[pa.Array] | None:
         """Return these columns (positions, ascending) of the rows of a part, of `width` columns, in order, as int64; None where
         SQLite has to be asked."""
         if not 0 < width <= _MOST_COLUMNS:
@@ -126,12 +126,12 @@ class Pages:
         records = self._records(data, keys, width) if keys else None
         return records.columns(columns) if records else None
 
-    def count(self, tree: Tree, part: Part) -> int | None:
+    def count(self, tree: TablePages, part: LeafRun) -> int | None:
         """Return how many rows a part has; None where its rowids do not ascend, or lie outside what the pages above say."""
         keys = self._keys(self._read(tree.leaves[part.start:part.stop]), tree, part)
         return int(keys.counts.sum()) if keys else None
 
-    def cells(self, tree: Tree, part: Part) -> int:
+    def cells(self, tree: TablePages, part: LeafRun) -> int:
         """Return how many rows the heads of the leaves of a part declare: as many as SQLite walks over."""
         numbers = tree.leaves[part.start:part.stop].tolist()
         heads = (os.pread(self._file, 2, (number - 1) * self._size + 3) for number in numbers)
@@ -170,7 +170,7 @@ class Pages:
         offset += page
         return offset, counts
 
-    def _keys(self, data: Bytes, tree: Tree, part: Part) -> _Keys | None:
+    def _keys(self, data: Bytes, tree: TablePages, part: LeafRun) -> _Keys | None:
         """Return lengths and rowids of the rows of leaves; None where the rowids are not in the order of a table."""
         found = self._cells(data, part.stop - part.start, _LEAF)
         if found is None:

@@ -132,10 +132,10 @@ class Payloads:
     def _read(self, written: str) -> int:
         """Return the number of the payload in bytes that are written as hexadecimal digits; -1 where NCCL wrote none."""
         if written not in self._decoded:
-            self._decoded[written] = self._of_bytes(_bytes(written)) if written else -1
+            self._decoded[written] = self._payload_number(_bytes(written)) if written else -1
         return self._decoded[written]
 
-    def _of_bytes(self, data: bytes) -> int:
+    def _payload_number(self, data: bytes) -> int:
         if len(data) < _HEADER.size:
             self._tally["bad_payload"] += 1
             return -1
@@ -171,7 +171,7 @@ class Payloads:
             enum = next((field.enum for field in described if field.column == "reduction"), None)
             kinds: dict[str, Kind] = {name: "name" if column == "reduction" else "integer" for name, column in fields.items()}
             for batch in source.batches(table, {"eventId": "integer", **kinds}, jobs):
-                rows = [self._number(self._of_row(dict(zip(fields.values(), row, strict=True)), enum))
+                rows = [self._number(self._with_reduction(dict(zip(fields.values(), row, strict=True)), enum))
                         for row in zip(*(raw(batch, name).to_pylist() for name in fields), strict=True)]
                 event = raw(batch, "eventId")
                 events.append(event.drop_null().to_numpy())
@@ -179,7 +179,7 @@ class Payloads:
         event, first = np.unique(np.concatenate(events), return_index=True)
         return event, np.concatenate(codes)[first]
 
-    def _of_row(self, values: dict[str, Any], enum: int | None) -> dict[str, Any]:
+    def _with_reduction(self, values: dict[str, Any], enum: int | None) -> dict[str, Any]:
         """Return the values of a row, with the reduction by its name."""
         value = values.get("reduction")
         if isinstance(value, str):

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.readers.batches import batch_of
-from nsightlens.readers.nsys.ranks import PID_MASK, Evidence, gather
-from nsightlens.readers.nsys.report import Report, text
+from nsightlens.readers.nsys.ranks import PID_MASK, RankEvidence, gather
+from nsightlens.readers.nsys.report import ReportFacts, text
 from nsightlens.readers.nsys.source import GPU_TABLES, NVTX, RUNTIME, Source
 from nsightlens.readers.reader import ProcessHint, program_name
 
@@ -22,7 +22,7 @@ def pid_of(key: int | None) -> int | None:
 class Processes:
     """The processes met so far. `index` gives their numbers, `fresh` the rows of those not yielded yet."""
 
-    def __init__(self, source: Source, report: Report, evidence: Evidence) -> None:
+    def __init__(self, source: Source, report: ReportFacts, evidence: RankEvidence) -> None:
         self._host = report.host
         self._names = _named(source)
         self._evidence = evidence
@@ -91,7 +91,7 @@ def _named(source: Source) -> dict[int, str | None]:
     return {key: program_name(text(name)) for key, name in named if isinstance(key, int)}
 
 
-def hints(source: Source, report: Report) -> tuple[ProcessHint, ...]:
+def hints(source: Source, report: ReportFacts) -> tuple[ProcessHint, ...]:
     """Return what the first rows show about the processes."""
     evidence = gather(source)
     users = gpu_users(source, 64, _SAMPLE_ROWS)

@@ -58,7 +58,7 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RankEvidence:
     """The evidence for ranks: globalPid -> Rank, the environment's Rank, and the globalPids whose evidence contradicts itself."""
 
     by_process: dict[int, Rank]
@@ -78,7 +78,7 @@ class Evidence:
         return Rank(own.rank, own.source, around.local_rank if own.local_rank is None else own.local_rank, around.world_size)
 
 
-def gather(source: Source, nvtx_thread_names: Iterable[tuple[int, str]] = ()) -> Evidence:
+def gather(source: Source, nvtx_thread_names: Iterable[tuple[int, str]] = ()) -> RankEvidence:
     """Return all evidence of ranks that the report holds. `nvtx_thread_names`: globalTid and name, those that NVTX recorded."""
     found: dict[int, set[Rank]] = defaultdict(set)
     for global_tid, rank in source.rows("MPI_RANKS", ("globalTid", "rank")):
@@ -87,7 +87,7 @@ def gather(source: Source, nvtx_thread_names: Iterable[tuple[int, str]] = ()) ->
     if not found:
         named = [*_thread_names(source), *nvtx_thread_names]
         found = _named(_MPI_THREAD, named) or _named(_JAX_THREAD, named)
-    return Evidence(
+    return RankEvidence(
         by_process={key: next(iter(ranks)) for key, ranks in found.items() if len(ranks) == 1},
         environment=_from_environment(_environment(source)),
         contradictory=frozenset(key for key, ranks in found.items() if len(ranks) > 1),

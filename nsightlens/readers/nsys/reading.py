@@ -50,7 +50,7 @@ from nsightlens.readers.nsys.source import (
 Convert = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
-class Reading:
+class ReportReading:
     """The reading of one report: what was met so far."""
 
     def __init__(self, source: Source, jobs: int) -> None:

@@ -20,7 +20,7 @@ _VERSION_IN_PATH = re.compile(r"(?<!\d)(20\d\d\.\d+\.\d+)(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportFacts:
     """Facts of a report; None where unknown.
 
     session_epoch_ns: epoch time of the start of the session.
@@ -37,7 +37,7 @@ class Report:
     shift_ns: int
 
 
-def describe(source: Source) -> Report:
+def describe(source: Source) -> ReportFacts:
     """Return what the report says of itself."""
     export = {name: value for table in ("EXPORT_META_DATA", "META_DATA_EXPORT")
               for name, value in source.rows(table, ("name", "value"))}
@@ -49,7 +49,7 @@ def describe(source: Source) -> Report:
     shift = number(export.get("EXPORT_PARAM_TIME_SHIFT")) or 0
     shift = shift if abs(shift) < MAX_TIME_NS else 0
     base, origin = _clock(session, shift, _first_start(source))
-    return Report(
+    return ReportFacts(
         exporter=exporter,
         schema_version=text(export.get("EXPORT_SCHEMA_VERSION")),
         capturer=_capturer(system.get("TargetInstallDir"), exporter),
@@ -81,7 +81,7 @@ def first_kernel(source: Source) -> tuple[object, object] | None:
     return (start, source.edges(GPU_TABLES[0], "correlationId")[1]) if count else None
 
 
-def first_event_epoch_ns(source: Source, report: Report) -> int | None:
+def first_event_epoch_ns(source: Source, report: ReportFacts) -> int | None:
     """Return the rough epoch time of the first event."""
     first = _first_start(source)
     return None if first is None or report.origin_epoch_ns is None else report.origin_epoch_ns + first - report.base_ns

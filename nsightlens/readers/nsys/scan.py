@@ -22,7 +22,7 @@ import adbc_driver_manager
 import adbc_driver_sqlite
 import pyarrow as pa
 
-from nsightlens.readers.nsys.pages import Pages, Part, Tree
+from nsightlens.readers.nsys.pages import LeafRun, SqlitePages, TablePages
 from nsightlens.readers.nsys.source import PIECE_ROWS, Kind, as_text, in_order
 
 ERRORS = (sqlite3.Error, sqlite3.Warning, adbc_driver_manager.Error, OSError, OverflowError, pa.ArrowException,
@@ -78,7 +78,7 @@ def uri(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SqliteTable:
     """A table of a file. key: what its rowid can be called by, None where it has none or columns took all its names.
 
     plain: the columns that pages may be decoded for, with their positions; width: how many columns there are.
@@ -92,7 +92,7 @@ class Table:
     plain: Mapping[str, int]
 
     @classmethod
-    def of(cls, connection: Connection, name: str) -> Table:
+    def of(cls, connection: Connection, name: str) -> SqliteTable:
         """Return what SQLite says of the table. Raises sqlite3.Error."""
         declared = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
         query = f"SELECT min(rootpage) FROM sqlite_master WHERE {TABULAR} AND rootpage AND name = ?"
@@ -130,7 +130,7 @@ class Scan:
     with a number of values that were not of their column's kind."""
 
     def __init__(
-        self, path: Path, pages: Pages, table: Table, columns: Mapping[str, Kind],
+        self, path: Path, pages: SqlitePages, table: SqliteTable, columns: Mapping[str, Kind],
         damage: Callable[[], None], bad: Callable[[int], None], strings: Callable[[pa.Array], pa.Array],
     ) -> None:
         self._path, self._pages, self._table, self._columns = path, pages, table, columns
@@ -150,7 +150,7 @@ class Scan:
             for batches in in_order(partial(self._part, tree), tree.parts(PIECE_ROWS), jobs):
                 yield from batches
 
-    def _part(self, tree: Tree, part: Part) -> list[pa.RecordBatch]:
+    def _part(self, tree: TablePages, part: LeafRun) -> list[pa.RecordBatch]:
         """Return the rows of a part; what cannot be read of a damaged one costs its own leaf and no other."""
         found = self._pages.rows(tree, part, list(self._positions.values()), self._table.width) if self._positions else None
         if found is not None:
@@ -162,15 +162,15 @@ class Scan:
             return [batch]
         walked = self._walked(tree, part)
         if walked is None and part.stop - part.start > 1:
-            return [batch for at in range(*part) for batch in self._part(tree, Part(at, at + 1))]
+            return [batch for at in range(*part) for batch in self._part(tree, LeafRun(at, at + 1))]
         self._damage()
         return [self._typed(list(self._over_holes(*keys)) if walked is None else walked)]
 
-    def _walked(self, tree: Tree, part: Part) -> list[Row] | None:
+    def _walked(self, tree: TablePages, part: LeafRun) -> list[Row] | None:
         """Return the rows of a part as SQLite walks over them; None where it meets a hole on its way."""
         if not self._walkable:
             return None
-        before, inside = self._pages.cells(tree, Part(0, part.start)), self._pages.cells(tree, part)
+        before, inside = self._pages.cells(tree, LeafRun(0, part.start)), self._pages.cells(tree, part)
         try:
             rows = self._rows(f"SELECT {self._chosen} {self._table.rows} LIMIT {inside} OFFSET {before}")
         except ERRORS:

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nsightlens.errors import ReadError, UnknownFormatError
-from nsightlens.readers.nsys.pages import Pages
-from nsightlens.readers.nsys.scan import ERRORS, TABULAR, Scan, Table, as_string, connect, quoted
+from nsightlens.readers.nsys.pages import SqlitePages
+from nsightlens.readers.nsys.scan import ERRORS, TABULAR, Scan, SqliteTable, as_string, connect, quoted
 from nsightlens.readers.nsys.source import DECODED, STRINGS, Kind, canonical, is_report, is_unread
 from nsightlens.terminal.quoting import Verbatim
 
 _STRINGS_PER_QUERY = 20_000
-_NO_TABLE = Table("", frozenset(), None, None, 0, {})
+_NO_TABLE = SqliteTable("", frozenset(), None, None, 0, {})
 
 
 class SqliteSource:
@@ -32,7 +32,7 @@ class SqliteSource:
         self.damage: dict[str, int] = Counter()
         self.bad_values: dict[str, int] = Counter()
         self.truncated = _declared_size(path) > path.stat().st_size
-        self._pages = Pages(path)
+        self._pages = SqlitePages(path)
         self._connection = connect(path)
         try:
             names, self.stand_ins = self._listed()
@@ -165,9 +165,9 @@ class SqliteSource:
             raise _foreign(self.path, {name for name, *_ in listed})
         return tables, tuple(sorted(name for name in others if canonical([name])))
 
-    def _table(self, table: str, actual: str) -> Table:
+    def _table(self, table: str, actual: str) -> SqliteTable:
         try:
-            found = Table.of(self._connection, actual)
+            found = SqliteTable.of(self._connection, actual)
         except ERRORS:
             found = _NO_TABLE
         if not found.columns:  # listed in the schema, but its definition is damaged

@@ -12,7 +12,7 @@ from nsightlens.readers.batches import Batch, batch_of, diagnostic
 from nsightlens.readers.nsys import stats_launches, stats_projections
 from nsightlens.readers.nsys.identity import PRINTED, first_kernel
 from nsightlens.readers.nsys.stats_cells import LAUNCHES, header
-from nsightlens.readers.nsys.stats_table import SAMPLE, Table, encoding, what_to_do
+from nsightlens.readers.nsys.stats_table import SAMPLE, StatsTable, encoding, what_to_do
 from nsightlens.readers.reader import Probe, ProcessHint
 
 _HEADER_WITHIN = 200
@@ -30,7 +30,7 @@ def is_stats(head: bytes) -> bool:
 
 def probe(path: Path) -> Probe:
     """Return what the table is, and the name of its first kernel, which the report's export has, too. Raises ReadError."""
-    table = Table(path)
+    table = StatsTable(path)
     kind = PRINTED[table.report.name]
     if table.report != LAUNCHES:
         pids = dict.fromkeys(table.integer(row, "PID") for row in islice(table.rows(), SAMPLE))
@@ -44,7 +44,7 @@ def probe(path: Path) -> Probe:
 
 def read(path: Path) -> Iterator[Batch]:
     """Yield the tables of the file. Raises ReadError where it holds no launch, or no range."""
-    table = Table(path)
+    table = StatsTable(path)
     reader = _READ[table.report]
     yield from reader.batches(table)
     if not table.tally["rows"]:

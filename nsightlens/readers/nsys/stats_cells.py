@@ -20,7 +20,7 @@ _SPACES = str.maketrans("", "", " \u00a0\u202f'’")
 _MOST_DIGITS = 40
 
 
-class Report(NamedTuple):
+class StatsReport(NamedTuple):
     """A report of nsys stats: its name, its columns of times, sizes and other numbers, and others that its header has."""
 
     name: str
@@ -30,37 +30,37 @@ class Report(NamedTuple):
     others: tuple[str, ...]
 
 
-LAUNCHES = Report(
+LAUNCHES = StatsReport(
     "cuda_gpu_trace", ("Start", "Duration"), ("StcSMem", "DymSMem", "Bytes"),
     ("CorrId", "GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "Reg/Trd", "Ctx", "Strm"), ("CorrId", "GrdX", "Name"))
-PROJECTIONS = Report(
+PROJECTIONS = StatsReport(
     "nvtx_gpu_proj_trace", ("Projected Start", "Projected Duration", "Orig Start", "Orig Duration"), (),
     ("PID", "TID", "NumGPUOps"), ("Name", "Style", "TID"))
 REPORTS = (LAUNCHES, PROJECTIONS)
 
 
-class Header(NamedTuple):
+class StatsHeader(NamedTuple):
     """A header: its report, the sign between its cells, the place of each column, and what its unit is (ns, bytes)."""
 
-    report: Report
+    report: StatsReport
     delimiter: str
     place: dict[str, int]
     factor: dict[str, int]
     width: int
 
 
-def header(line: str) -> Header | None:
+def header(line: str) -> StatsHeader | None:
     """Return the header that a line is; None for any other line."""
     for delimiter in _DELIMITERS:
         cells = [cell.strip().strip('"').strip() for cell in line.strip().split(delimiter)]
         for report in REPORTS:
             place, factor = _columns(cells, report)
             if set(report.others) <= place.keys() and factor.keys() >= set(report.times):
-                return Header(report, delimiter, place, factor, len(cells))
+                return StatsHeader(report, delimiter, place, factor, len(cells))
     return None
 
 
-def _columns(cells: Sequence[str], report: Report) -> tuple[dict[str, int], dict[str, int]]:
+def _columns(cells: Sequence[str], report: StatsReport) -> tuple[dict[str, int], dict[str, int]]:
     """Return the place of each column, and the factor of each that has a known unit of time or size."""
     place: dict[str, int] = {}
     factor: dict[str, int] = {}
@@ -103,7 +103,7 @@ class Locale:
         return Number((2 * int(whole + part) * factor + scale) // (2 * scale), factor / scale)
 
 
-def locale_of(rows: Iterable[Sequence[str]], head: Header) -> Locale:
+def locale_of(rows: Iterable[Sequence[str]], head: StatsHeader) -> Locale:
     """Return how the numbers in rows of a table are printed."""
     decimals: set[str] = set()
     thousands: set[str] = set()

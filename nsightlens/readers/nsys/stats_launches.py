@@ -13,7 +13,7 @@ from typing import Any
 from nsightlens.readers.batches import Batch, batch_of
 from nsightlens.readers.nsys.columns import MAX_DURATION_NS, MAX_TIME_NS
 from nsightlens.readers.nsys.stats_cells import LAUNCHES
-from nsightlens.readers.nsys.stats_table import Table
+from nsightlens.readers.nsys.stats_table import StatsTable
 
 REPORT = LAUNCHES
 LACKS = ("it has the launches, copies and sets of a report and nothing else: no API calls (launch delays, causes of idle time), "
@@ -33,7 +33,7 @@ _MEMORY = {"pageable": "pageable", "pinned": "pinned", "device": "device", "arra
            "device static": "device_static", "managed static": "managed_static"}
 
 
-def batches(table: Table) -> Iterator[Batch]:
+def batches(table: StatsTable) -> Iterator[Batch]:
     """Yield the one process, and the devices, kernels and memory_ops."""
     yield "processes", batch_of("processes", [{"process_index": 0}])
     told: set[int] = set()
@@ -51,7 +51,7 @@ def batches(table: Table) -> Iterator[Batch]:
                 yield name, batch_of(name, found)
 
 
-def rows(table: Table) -> Iterator[tuple[str, dict[str, Any]]]:
+def rows(table: StatsTable) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (kernels or memory_ops, row) in order."""
     for text in table.rows():
         launched = _row(text, table)
@@ -60,7 +60,7 @@ def rows(table: Table) -> Iterator[tuple[str, dict[str, Any]]]:
             yield launched
 
 
-def _row(text: dict[str, str], table: Table) -> tuple[str, dict[str, Any]] | None:
+def _row(text: dict[str, str], table: StatsTable) -> tuple[str, dict[str, Any]] | None:
     start = table.time(text, "Start", -MAX_TIME_NS, MAX_TIME_NS)
     if start is None or not text["Name"]:
         table.tally["rows_damaged"] += 1

@@ -17,7 +17,7 @@ from nsightlens.readers.batches import Batch, batch_of, conform, diagnostic
 from nsightlens.readers.nsys import framework
 from nsightlens.readers.nsys.columns import MAX_DURATION_NS, MAX_TIME_NS
 from nsightlens.readers.nsys.stats_cells import PROJECTIONS
-from nsightlens.readers.nsys.stats_table import NOTHING, Table
+from nsightlens.readers.nsys.stats_table import NOTHING, StatsTable
 
 REPORT = PROJECTIONS
 LACKS = ("it has the ranges that launched GPU work, when they were open on the host and when the GPU did that work, and nothing "
@@ -29,7 +29,7 @@ _UNNAMED_DOMAIN = ":"
 """What newer versions print before a range of the default domain; older ones print nothing there."""
 
 
-def batches(table: Table) -> Iterator[Batch]:
+def batches(table: StatsTable) -> Iterator[Batch]:
     """Yield the processes, ranges and range_projections."""
     domains_told = _tells_domains([name for name, start in zip(table.sampled("Name"), table.sampled("Orig Start"), strict=True)
                                    if start not in NOTHING])
@@ -58,7 +58,7 @@ def _tells_domains(names: Sequence[str]) -> bool:
     return all(":" in name for name in names) and any(name.startswith(_UNNAMED_DOMAIN) for name in names)
 
 
-def _row(text: dict[str, str], table: Table) -> dict[str, Any] | None:
+def _row(text: dict[str, str], table: StatsTable) -> dict[str, Any] | None:
     """Return the values of a row, with name None where it is work outside of all ranges; None for a row without a time."""
     is_range = bool(text["Orig Start"] or text["Style"])
     projected = table.time(text, "Projected Start", -MAX_TIME_NS, MAX_TIME_NS)
@@ -77,7 +77,7 @@ def _row(text: dict[str, str], table: Table) -> dict[str, Any] | None:
 
 
 def _ranges(
-    rows: Sequence[dict[str, Any]], processes: dict[int | None, int], table: Table, *, domains_told: bool,
+    rows: Sequence[dict[str, Any]], processes: dict[int | None, int], table: StatsTable, *, domains_told: bool,
 ) -> pa.RecordBatch:
     """Return rows of `ranges`."""
     named = [_named(row["name"], table, domains_told=domains_told) for row in rows]
@@ -93,7 +93,7 @@ def _ranges(
     return conform(pa.RecordBatch.from_pydict(columns), schema.TABLES["ranges"].reader_schema, "ranges")
 
 
-def _named(printed: str, table: Table, *, domains_told: bool) -> tuple[str | None, str]:
+def _named(printed: str, table: StatsTable, *, domains_told: bool) -> tuple[str | None, str]:
     """Return (domain, name) of what is printed as domain:name. domains_told: the default domain is printed, too, as nothing."""
     domain, colon, name = printed.partition(":")
     if not colon:
@@ -107,7 +107,7 @@ def _named(printed: str, table: Table, *, domains_told: bool) -> tuple[str | Non
     return None, printed
 
 
-def _notes(table: Table) -> Iterator[Batch]:
+def _notes(table: StatsTable) -> Iterator[Batch]:
     """Yield what is to be said of ranges, beyond what holds for every table."""
     for code, message in (
             ("domain_unknown", "names with a colon, before which this version of nsys may have put a domain: "

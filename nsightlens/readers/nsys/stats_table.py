@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nsightlens.errors import ReadError
 from nsightlens.readers.batches import Batch, diagnostic
 from nsightlens.readers.gzip_lines import Lines
-from nsightlens.readers.nsys.stats_cells import Header, Locale, Report, header, locale_of
+from nsightlens.readers.nsys.stats_cells import Locale, StatsHeader, StatsReport, header, locale_of
 from nsightlens.terminal.quoting import shell_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NOTHING = ("", "None", "-")
 """What nsys prints in a cell that has no value."""
 
 
-class Table:
+class StatsTable:
     """The table in a file. What is wrong with its rows is counted while they are read.
 
     steps: the coarsest last digit of times (ns) and of sizes (bytes) so far. Raises ReadError where the file cannot be opened
@@ -38,11 +38,11 @@ class Table:
         self.steps = {"times": 0.0, "sizes": 0.0}
         self._lines = Lines(path)
         self._is_whole = True
-        lines = self._lines.of_text(encoding)
+        lines = self._lines.text_lines(encoding)
         head = next((found for line in islice(lines, _HEADER_WITHIN) if (found := header(line))), None)
         if head is None:
             raise ReadError(path, "no table of nsys stats in it", what_to_do("cuda_gpu_trace"), "no_launches")
-        self._head: Header = head
+        self._head: StatsHeader = head
         cells = self._cells(lines)
         sample = list(islice(cells, SAMPLE))
         self._locale: Locale = locale_of(sample, head)
@@ -50,7 +50,7 @@ class Table:
         self._rows = chain(sample, cells)
 
     @property
-    def report(self) -> Report:
+    def report(self) -> StatsReport:
         """Return which report it is."""
         return self._head.report
 
