@@ -225,7 +225,7 @@ def _commands(group: click.Group, args: Sequence[str]) -> Iterator[tuple[list[st
 def _commits() -> int:
     """Return how many changes this process has made to stores."""
     writer = sys.modules.get("nsightlens.store.writer")
-    return writer.Writing.commits if writer else 0
+    return writer.StoreWriter.commits if writer else 0
 
 
 def _interrupted(received: Sequence[int], has_committed: bool, left: str = "") -> NoReturn:

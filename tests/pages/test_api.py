@@ -36,7 +36,7 @@ def _words(text: str) -> str:
 def _printed(*asked: str | Path) -> str:
     """Return what the command line prints, its commands as calls of Python."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nsightlens.cli.summary.of_store", Command.python)
+        patch.setattr("nsightlens.cli.summary.with_store", Command.python)
         return _words(run(*asked).stdout)
 
 

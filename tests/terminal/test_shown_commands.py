@@ -113,7 +113,7 @@ def fitness_scan(name: str) -> str:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("nsightlens.discovery.files.find", lambda _: [type("Capture", (File,), {"refused": None})()] + [File()] * 9)
-        patch.setattr("nsightlens.discovery.mixed_workloads.of_files", lambda _: [])
+        patch.setattr("nsightlens.discovery.mixed_workloads.mixed_runs", lambda _: [])
         patch.setattr(fitness, "_MOST_REFUSED", 0)
         patch.setattr(Path, "exists", lambda _: True)
         return [finding.fix for finding in fitness.capture_findings(Path(name))][-1]
