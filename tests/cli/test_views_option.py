@@ -18,10 +18,10 @@ _ASKING = {
     "roofline": [],
     "report": ["-o", "{}.html"],
     "mcp": [],
-    "check": ["--base", "base", "--candidate", "base"],
+    "check": ["--base", "base", "--candidate", "base"], "history": ["base"], "baseline set": ["main", "base"],
 }
 # these ask no view of a store
-_OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache",
+_OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache", "baseline list", "baseline rm",
            "scan", "views", "reconcile",
            "hta", "help", "completion"}
 
