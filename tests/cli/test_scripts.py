@@ -69,7 +69,8 @@ def test_every_command_that_prints_data_has_the_formats() -> None:
     without = [name for name in root.list_commands(context) if name not in NO_DATA
                for command in [root.get_command(context, name)] if command is not None
                for one in (command.commands.values() if isinstance(command, click.Group) else [command])
-               if f"{name} {one.name}" not in NO_DATA and not {"--format", "--output"} <= {option for param in one.params for option in param.opts}]
+               if f"{name} {one.name}" not in NO_DATA
+               and not {"--format", "--output"} <= {option for param in one.params for option in param.opts}]
     assert not without
 
 

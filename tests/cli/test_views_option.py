@@ -21,7 +21,8 @@ _ASKING = {
     "check": ["--base", "base", "--candidate", "base"], "history": ["base"], "baseline set": ["main", "base"],
 }
 # these ask no view of a store
-_OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache", "baseline list", "baseline rm",
+_OTHERS = {"export-reports", "open", "doctor", "wrappers", "ingest", "refresh", "remove", "compact", "cache",
+           "baseline list", "baseline rm",
            "scan", "views", "reconcile",
            "hta", "help", "completion"}
 
