@@ -276,10 +276,12 @@ def test_notes_are_more_where_others_are_listed(severities: list[str], said: str
 
 
 def test_what_a_page_of_several_runs_tells_to_run_can_be_run(tmp_path: Path) -> None:
-    """A run of 20 kernels, so that one is worth measuring; its command names the run, as the store has two."""
+    """A run of 20 kernels that fill the GPU, so that one is worth measuring; its command names the run: the store has two."""
     work = [(f"gemm_{number % 3}", 1000.0 + 2000 * number, 1500.0) for number in range(20)]
     for run in ("$(touch x)", "b"):
-        nl.ingest(kineto(tmp_path / run / "a.json", work), tmp_path / "store", run=run, jobs=1).close()
+        trace = kineto(tmp_path / run / "a.json", work)
+        trace.write_text(re.sub(r'("grid": \[\s*)\d+', r"\g<1>4096", trace.read_text()))
+        nl.ingest(trace, tmp_path / "store", run=run, jobs=1).close()
     printed = " ".join(ask(tmp_path / "store", width=300).stdout.split())
     commands = [shlex.split(text)[1:] for text in re.findall(r"nsightlens plan-ncu .*? --store \S+", printed)]
     assert {tuple(each[:3]) for each in commands} == {("plan-ncu", "--run", "$(touch x)"), ("plan-ncu", "--run", "b")}
