@@ -121,8 +121,11 @@ def test_nothing_else_of_the_file_system(bundled_store: Path, tmp_path: Path) ->
 
 def test_what_is_not_there_is_said(bundled_store: Path) -> None:
     async def work(ask: Asking) -> None:
-        for tool, arguments in (("roofline", {"kernel": "nothing"}), ("kernels", {"name": "nothing"}),
-                                ("show", {"view": "roofline", "filters": {"kernel": "nothing"}})):
+        for tool, arguments in (
+            ("kernels", {"name": "nothing"}),
+            ("roofline", {"kernel": "nothing"}),
+            ("show", {"view": "roofline", "filters": {"kernel": "nothing"}}),
+        ):
             answer = await ask(tool, **arguments)
             assert not answer["rows"] and "nothing" in str(answer["not_recorded"])
         assert await ask.error("show", view="top_kernels", limit=2**64) and await ask.error("check", base=[], candidate=[])
