@@ -66,7 +66,7 @@ def command(
 
     \b
     nsightlens check --base base --candidate fused --on-undecided pass --force
-    nsightlens check --baseline main --candidate runs/fused
+    nsightlens check --baseline main --candidate runs/fused --on-undecided pass
     nsightlens check --base runs/before.json.gz --candidate runs/after.json.gz
     nsightlens check --base base --candidate fused --max-regression gemm=5% -f markdown -o comment.md --on-undecided pass --force
     """

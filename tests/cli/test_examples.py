@@ -55,10 +55,20 @@ def _two_runs(folder: Path) -> None:
         nl.ingest(FIXTURE, store=folder, run=name, jobs=1).close()
 
 
+def _baselines(folder: Path) -> None:
+    store = folder / "store"
+    nl.ingest(FIXTURE, store=store, run="base", jobs=1).close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NSIGHTLENS_BASELINES", str(folder / "baselines"))
+        assert run("baseline", "set", "main", "base", "--store", store).returncode == 0
+    shutil.copy(folder / "baselines" / "main.json", folder / "baselines" / "nightly-2026-11-27.json")
+
+
 @pytest.fixture
 def place(shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder as the examples have it, as the current one."""
     shutil.copytree(shared("base-and-fused", _two_runs), tmp_path / "nsightlens-store")
+    shutil.copytree(shared("example-baselines", _baselines) / "baselines", tmp_path / "nsightlens-baselines")
     (tmp_path / "runs").mkdir()
     for name in ("base", "fused"):
         (tmp_path / "runs" / name).symlink_to(FIXTURE)
@@ -80,7 +90,8 @@ def test_every_command_has_an_example_that_can_run(name: str) -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_run(place: Path, name: str) -> None:
     for line in filter(_runnable, EXAMPLES[name]):
-        words = shlex.split(re.split(r" (?:>>|>|\||2>) ", line)[0])
+        words = [name for word in shlex.split(re.split(r" (?:>>|>|\||2>) ", line)[0])
+                 for name in (sorted(map(str, place.glob(word))) if word.endswith("*.json") else [word])]
         done = run(*words[1:])
         assert done.returncode == 0, f"$ {line}\n{done.stdout[-500:]}{done.stderr}"
         if "-o" in words or "--output" in words:

@@ -50,4 +50,4 @@ with nl.open("store") as store:
                           capture_output=True, text=True, check=False)
     said = [line.partition("asks.py:")[2] for line in done.stdout.splitlines() if "asks.py:" in line]
     assert said[0].startswith("4: note: Revealed type") and said[1].startswith("5: note: Revealed type"), done.stdout
-    assert said[2].startswith("6: error: No overload variant of \"view\" of \"Asking\" matches"), done.stdout
+    assert said[2].startswith("6: error: No overload variant of \"view\" of \"ViewQueries\" matches"), done.stdout
