@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from nsightlens.discovery.secrets import struck
 from nsightlens.errors import UsageError
 from nsightlens.pages.arrow import rows_of
 
@@ -58,6 +57,8 @@ def versions(about: About) -> dict[str, object]:
 
 def head(about: About, command: Command, columns: Iterable[str]) -> dict[str, object]:
     """Return what stands before the rows. command: what repeats the answer."""
+    from nsightlens.discovery.secrets import struck  # its patterns take milliseconds to make, and a table says no command
+
     names = list(dict.fromkeys(columns))
     graded = [name for name in names if name.endswith(_CERTAINTY)]
     return {

@@ -27,6 +27,9 @@ from nsightlens.views.header import View
 MOST_ROWS = 500_000
 """Rows of all tables up to which a store is small: above, a filter that reaches the rows saves more than planning costs."""
 
+_LISTS = {"show", "describe"}
+"""Words of the statements that list all tables."""
+
 
 def is_small(connection: duckdb.DuckDBPyConnection) -> bool:
     """Return whether the store of a catalog is small."""
@@ -119,10 +122,10 @@ class SharedViews:
 
     def _below(self, query: str) -> tuple[list[View], list[str]]:
         """Return the views that a query stands upon, each after those it reads, and the tables."""
-        views = registry.load()
         named = names(query)
         known = set(self._content.names) if self._content else set()
-        if "show" in named or named == {"describe"}:  # SHOW TABLES
+        views = {} if named.isdisjoint(self._own.keys() | registry.file_names() | _LISTS) else registry.load()
+        if "show" in named or named == {"describe"}:
             named |= known | registry.public(views).keys()
         waiting = [*named, *(name for one in named & self._own.keys() for name in self._own[one].requires)]
         reached: set[str] = set()

@@ -53,6 +53,12 @@ def sql_files() -> list[Path]:
     return sorted((PACKAGE / "sql").glob("*/*.sql"), key=lambda file: file.name)
 
 
+@lru_cache(maxsize=1)
+def file_names() -> frozenset[str]:
+    """Return the names of all views, private ones included, without reading a file."""
+    return frozenset(file.stem for file in sql_files())
+
+
 def known() -> dict[str, View]:
     """Return all that can be queried, by name: the public views, and the analyses."""
     return dict(sorted({**public(load()), **analyses()}.items()))
