@@ -15,15 +15,16 @@ from nsightlens.schema import SETTINGS, Table
 
 def without_secrets_in_prose(batch: pa.RecordBatch, table: Table) -> pa.RecordBatch:
     """Return rows of a table with *** for the secrets in its columns of prose; other columns as they are."""
-    numbers = [number for number, field in enumerate(batch.schema) if field.name in table.prose]
-    texts = {number: _distinct(batch.column(number)) for number in numbers if batch.schema.types[number] != SETTINGS}
+    prose, schema = set(table.prose), batch.schema
+    numbers = [number for number, field in enumerate(schema) if field.name in prose]
+    texts = {number: _distinct(batch.column(number)) for number in numbers if schema.field(number).type != SETTINGS}
     for number, suspect in _suspects(texts).items():
         changed = _struck(texts[number], suspect)
         if changed is not None:
             batch = _replaced(batch, number, changed)
     for number in set(numbers) - set(texts):
         rows = [value and _settings(value) for value in batch.column(number).to_pylist()]
-        batch = batch.set_column(number, batch.schema.field(number), pa.array(rows, SETTINGS))
+        batch = batch.set_column(number, schema.field(number), pa.array(rows, SETTINGS))
     return batch
 
 
