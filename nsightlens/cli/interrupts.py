@@ -15,6 +15,7 @@ _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 """Ctrl-C, what a batch system sends, and a terminal that goes; of the last two Python would die and leave its temporary files."""
 _UNTOUCHED = (signal.SIG_DFL, signal.default_int_handler)
 _IMPORT = "<frozen importlib._bootstrap>"
+_TEMPORARY = "tempfile"
 _LATER_S = 0.02
 
 
@@ -22,7 +23,8 @@ _LATER_S = 0.02
 def interruptible(received: list[int]) -> Iterator[None]:
     """Raise KeyboardInterrupt at a signal that ends programs, for as long as the block does; the queries that run end, too.
 
-    A signal that comes while a module is imported takes effect after that: compiled ones end the process at an exception.
+    A signal that comes while a module is imported, or a temporary folder made or taken away, takes effect after that: compiled
+    modules end the process at an exception, and a folder of which nobody has the name yet would stay.
     received: gets their numbers. DuckDB looks for signals itself only where it runs in one thread. What the caller ignores, as
     `nohup` does, stays ignored.
     """
@@ -50,7 +52,7 @@ def interruptible(received: list[int]) -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    while frame is not None and frame.f_code.co_filename != _IMPORT:
+    while frame is not None and frame.f_code.co_filename != _IMPORT and frame.f_globals.get("__name__") != _TEMPORARY:
         frame = frame.f_back
     if frame is None:
         raise KeyboardInterrupt

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -202,9 +201,7 @@ class Moments:
 
     def temporary(self) -> list[str]:
         """Return what lies in the folder for temporary files, and drafts beside what is kept."""
-        # Python itself tries once whether it can write there, in a file of eight letters, which a signal may leave.
-        scratch = [path for path in self._scratch.iterdir() if not re.fullmatch("[a-z0-9_]{8}", path.name)]
-        drafts = [*scratch, *(self._folder / "cache").rglob(".*"), *self.out.glob(".*")]
+        drafts = [*self._scratch.iterdir(), *(self._folder / "cache").rglob(".*"), *self.out.glob(".*")]
         return [str(path.relative_to(self._folder)) for path in drafts]
 
     def is_whole(self) -> bool:
