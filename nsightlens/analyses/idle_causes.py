@@ -23,7 +23,7 @@ spins; a thread that should launch but was off the CPU was blocked or preempted.
     any: they are read by the documented schema. Work that waits by an event for one in another stream is event.
 @assumes A thread was in the opposite state before its first scheduling event, and keeps its state after the last.
 @param  per  'device': times in which nothing ran on it; 'stream': in which nothing ran in the stream.
-@note   Counts only time between the first and the last GPU work.
+@note   Counts only time between the first and the last GPU work. Where nsys recorded OS calls, `summary` divides cpu by them.
 @first rank, cause, name, idle_ns, idle_pct, began_in
 @column run           Run (one workload in one configuration).
 @column tool          nsys or kineto. Never add them up: they saw the same work.

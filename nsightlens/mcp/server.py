@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from jsonschema import Draft202012Validator
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from nsightlens import __version__
 from nsightlens.errors import NsightlensError, UsageError
@@ -27,6 +30,9 @@ from nsightlens.public_calls import gated
 from nsightlens.terminal.printable import printable
 
 if TYPE_CHECKING:
+    from anyio.abc import ObjectSendStream
+    from anyio.streams.memory import MemoryObjectSendStream
+
     from nsightlens.mcp.answers import Answer
 
 TOOLS = {
@@ -67,9 +73,38 @@ def serve(store: Path | None, allowed: list[Path], views: Path | None) -> None:
 
 
 async def _serve(session: Session) -> None:
-    async with stdio_server() as (incoming, outgoing):
+    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
+        sound, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        tasks.start_soon(_pass_on, incoming, sound, outgoing)
         server = server_of(session)
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        await server.run(read, outgoing, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _pass_on(
+    incoming: AsyncIterable[SessionMessage | Exception], sound: MemoryObjectSendStream[SessionMessage | Exception],
+    outgoing: ObjectSendStream[SessionMessage],
+) -> None:
+    """Pass on what came, and answer a line that is no message: the package's server leaves whoever asked waiting."""
+    async with sound:
+        async for message in incoming:
+            if not isinstance(message, ValidationError):
+                await sound.send(message)
+                continue
+            line = message.errors(include_url=False)[0]["input"]
+            error = types.ErrorData(code=types.PARSE_ERROR, message="not a message of JSON-RPC in UTF-8: send it again as one")
+            await outgoing.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=_id_of(line), error=error)))
+
+
+def _id_of(line: object) -> int | str | None:
+    """Return the number of the question that a line asks, if that can be told: Python's parser takes half of a surrogate pair."""
+    try:
+        request = json.loads(line) if isinstance(line, str) else line
+    except (ValueError, RecursionError):
+        return None
+    number = request.get("id") if isinstance(request, dict) else None
+    is_number = type(number) is int or (isinstance(number, str) and number.isascii())
+    return number if is_number else None
 
 
 def server_of(session: Session) -> Server[Any]:

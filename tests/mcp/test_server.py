@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -278,3 +279,22 @@ def test_neither_the_package_nor_help_loads_mcp() -> None:
                 "finally: print(sorted({'mcp', 'mcp_types', 'pydantic', 'anyio'} & {*sys.modules}), file=sys.stderr)")
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_line_that_is_no_message_is_answered(bundled_store: Path) -> None:
+    """Also where the package's parser refuses it, and by the number of the question where the line has one."""
+    lines = (
+        '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"show","arguments":{"view":"\\ud800"}}}',
+        "no message", "[]", '{"jsonrpc":"2.0","id":8}', "[" * 100_000, '{"jsonrpc":"2.0","id":"last","method":"ping"}')
+    command = [sys.executable, "-m", "nsightlens", "mcp", "--store", str(bundled_store)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+        answers = []
+        for line in lines:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+    assert [answer["id"] for answer in answers] == [7, None, None, 8, None, "last"]
+    assert [answer.get("error", {}).get("code") for answer in answers[:5]] == [-32700] * 5
