@@ -44,6 +44,7 @@ class BusyItem:
 
     name: as people call it; key: the whole name. blocks: the largest grid, -1 unknown. memory: pageable, pinned, managed or ''.
     issued: its ns by who issues it (issuers.py), where that is known. process: whose it is, where several share the GPU.
+    hidden_ns: of copies, what more of them ran while kernels computed.
     """
 
     name: str
@@ -59,6 +60,7 @@ class BusyItem:
     awaited: tuple[tuple[OtherEnd, int], ...] = ()
     """Its ns in which a send or receive waits for the other end."""
     process: str = ""
+    hidden_ns: int = 0
 
 
 def computing(recorded: ProfileArrays, work: GpuWork, by: Int, window: Window, branches: Branches) -> list[BusyItem]:
@@ -75,8 +77,12 @@ def communication(recorded: ProfileArrays, work: GpuWork, by: Int, window: Windo
 
 
 def copies(recorded: ProfileArrays, work: GpuWork, by: Int, window: Window, branches: Branches) -> list[BusyItem]:
-    """Return the exposed copies by direction and kind of memory."""
-    return _pieces(recorded, work, by, window, branches.copies, work.branch == COPIES)
+    """Return the exposed copies by direction and kind of memory, with what kernels hide of each."""
+    mask = work.branch == COPIES
+    exposed = _pieces(recorded, work, by, window, branches.copies, mask)
+    hidden = {(piece.key, piece.memory, piece.process): piece.ns
+              for piece in _pieces(recorded, work, by, window, branches.computing, mask)}
+    return [replace(piece, hidden_ns=hidden[piece.key, piece.memory, piece.process]) for piece in exposed]
 
 
 def faulting(recorded: ProfileArrays, work: GpuWork, by: Int, window: Window, branches: Branches) -> list[BusyItem]:

@@ -28,6 +28,8 @@ _OS_ACTIONS = {READS: "read", SLEEPS: "sleep", THREADS: "awaited", MESSAGES: "aw
 """What cures calls of the operating system, by what they are for."""
 _ONCE = ("first use", "context creation", "compiling", "recording graphs")
 """Causes of start-up that come once in a process, whenever the capture began."""
+_HIDDEN_TIMES = 4
+"""Copies of which kernels hide a quarter of what is exposed, or more, have a stream of their own."""
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
 
@@ -114,14 +116,17 @@ def is_of_process(sums: Sums, leaf: Leaf) -> bool:
 
 
 def _copy_action(piece: BusyItem, computing_ns: int) -> str:
-    """Return what cures copies: computing hides no more of them than it takes itself."""
+    """Return what cures copies: computing hides no more of them than it takes itself, and what it hides has a stream already."""
     if "migration" in piece.key:
         return "migrate"
     if piece.key in ("DtoD", "memset"):
         return "in place"
+    has_room = piece.ns < computing_ns - piece.hidden_ns
     if piece.memory == "pageable":
-        return "pin" if piece.ns < computing_ns else "pin and stay"
-    return "overlap copies" if piece.ns < computing_ns else "stay"
+        return "pin" if has_room else "pin and stay"
+    if piece.ns < _HIDDEN_TIMES * piece.hidden_ns:
+        return "earlier" if has_room else "stay"
+    return "overlap copies" if has_room else "stay"
 
 
 def _rank_findings(verdict: Verdict) -> Iterator[Finding]:

@@ -110,7 +110,7 @@ def _pieces(every: Iterable[BusyItem]) -> list[BusyItem]:
         alike[piece.key, piece.memory].append(piece)
     merged = [BusyItem(those[0].name, key, sum(p.ns for p in those), sum(p.count for p in those), those[0].family, those[0].plain,
                        max(p.blocks for p in those), memory, tuple(each for p in those for each in p.issued),
-                       sums_of(each for p in those for each in p.awaited))
+                       sums_of(each for p in those for each in p.awaited), hidden_ns=sum(p.hidden_ns for p in those))
               for (key, memory), those in alike.items()]
     return sorted(merged, key=lambda piece: (-piece.ns, piece.key))
 

@@ -76,6 +76,7 @@ ACTIONS = {
     "pin": "pin the host's buffers, and copy while the GPU computes",
     "migrate": "prefetch managed memory before the kernels need it",
     "overlap copies": "copy on a stream of its own while the GPU computes",
+    "earlier": "some run while the GPU computes: begin the others earlier",
     "in place": "work in place, or let kernels do it that run anyway",
     "stay": "the GPU computes too little to hide them: keep data on the GPU, or copy less",
     "pin and stay": "pin the host's buffers, and keep data on the GPU: it computes too little to hide them",

@@ -15,6 +15,7 @@ from nsightlens.diagnosis.busy_time import BusyItem as Part
 from nsightlens.diagnosis.findings import Finding, findings
 from nsightlens.diagnosis.host_only import host_only
 from nsightlens.diagnosis.idle import Leaf
+from nsightlens.diagnosis.profile_arrays import COPIES, MEMORY
 from nsightlens.diagnosis.sampled_functions import Sampled
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import Verdict, judge, sums
@@ -75,6 +76,18 @@ def test_each_direction_of_copies_is_a_finding() -> None:
     found = {each.subject: (each.ns, each.action) for each in findings(verdict) if each.cause == "copies"}
     assert found == {"HtoD": (40 * _MS, "pin and stay"), "DtoH": (30 * _MS, "pin and stay"), "DtoD": (20 * _MS, "in place")}
     assert "(host to device, device to host, pageable memory)" in words.sentence(verdict)
+
+
+@pytest.mark.parametrize(("begins", "action"), [(0.6, "earlier"), (0.98, "overlap copies"), (1.0, "overlap copies")])
+def test_copies_that_kernels_hide_in_part_have_a_stream_already(begins: float, action: str) -> None:
+    """A kernel of 10 ms, and a copy of 8 ms that begins in it or at its end."""
+    start = int(begins * 10 * _MS)
+    pieces = [Piece(0, 10 * _MS), Piece(start, start + 8 * _MS, branch=COPIES, name="HtoD", kind=MEMORY)]
+    tree, = trees(recorded(pieces), np.zeros(0, np.int64))
+    copies, = tree.copies
+    assert (copies.ns, copies.hidden_ns) == (start - 2 * _MS, 10 * _MS - start)
+    found, = (each for each in findings(_verdict(tree)) if each.cause == "copies")
+    assert found.action == action
 
 
 @pytest.mark.parametrize(("names", "named"), [
