@@ -1,4 +1,4 @@
-"""The ends of matched sends and receives: rank, peer, ns that it waited for the peer, and the pipeline stage of each rank."""
+"""The ends of matched sends and receives: rank, peer, ns waited for the peer, and the pipeline stage of each rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nsightlens hta: an interactive Python in which Holistic Trace Analysis has read a run's PyTorch traces, or its code."""
+"""nsightlens hta: an interactive Python in which Holistic Trace Analysis has read a run's PyTorch traces, or prints its code."""
 
 from __future__ import annotations
 

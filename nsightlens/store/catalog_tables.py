@@ -1,4 +1,4 @@
-"""The tables of a catalog: SQL and DuckDB types of ours, and StoreError for a file with tables that are none of ours.
+"""Tables of a catalog: DuckDB types and SQL of ours; those of a file, StoreError where it holds what no store of ours does.
 
 A catalog is input. What it may run is refused before anything of it is read: a table is columns of plain types, without defaults,
 generated columns, checks or indexes, and those that we know have the columns that they have in a store of ours. What DuckDB lists
