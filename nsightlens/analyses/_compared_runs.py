@@ -1,4 +1,4 @@
-"""Runs prepared for a comparison: the time trees of each under one tool, by recording, and what issued its kernels."""
+"""One side of a comparison of runs: its time trees by recording, operators behind its kernels, and GPUs, under one tool."""
 
 from __future__ import annotations
 

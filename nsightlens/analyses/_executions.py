@@ -236,20 +236,20 @@ class _Names:
 
 
 def _names(kinds: pa.Table) -> _Names:
-    (said, collectives), (short, kernels) = distinct(kinds["collective"]), distinct(kinds["short_name"])
-    pair = numbered(said, short)
-    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+    (collective_code, collectives), (kernel_code, kernels) = distinct(kinds["collective"]), distinct(kinds["short_name"])
+    pair = numbered(collective_code, kernel_code)
+    _, first_kind, pair_of_kind = np.unique(pair, return_index=True, return_inverse=True)
     names: list[tuple[str | None, str]] = []
-    for place in first.tolist():
-        collective, kernel = collectives[said[place]] or "", kernels[short[place]] or ""
+    for kind in first_kind.tolist():
+        collective, kernel = collectives[collective_code[kind]] or "", kernels[kernel_code[kind]] or ""
         names.append((operation(collective) or operation(kernel), collective))
     codes: dict[str, int] = {}
-    name = np.array([codes.setdefault(named or collective, len(codes)) for named, collective in names], dtype=np.int64)
-    sorts = [[named in POINT_TO_POINT, named == "recv", named is None and bool(_UNNAMED.search(collective)), named in UNEVEN,
-              named in UNEVEN or named == "barrier"]
-             for named, collective in names]
-    two_ranks, receives, paired, uneven, unsized = np.array(sorts, dtype=bool).reshape(-1, 5)[which].T
-    return _Names(name[which], two_ranks, receives, paired, uneven, unsized)
+    name = np.array([codes.setdefault(op or collective, len(codes)) for op, collective in names], dtype=np.int64)
+    traits = [[op in POINT_TO_POINT, op == "recv", op is None and bool(_UNNAMED.search(collective)), op in UNEVEN,
+               op in UNEVEN or op == "barrier"]
+              for op, collective in names]
+    two_ranks, receives, paired, uneven, unsized = np.array(traits, dtype=bool).reshape(-1, 5)[pair_of_kind].T
+    return _Names(name[pair_of_kind], two_ranks, receives, paired, uneven, unsized)
 
 
 def _left_out(owners: Mapping[int, int], placed: set[int], fitted: Mapping[int, Clock], messaging: set[int]) -> dict[int, str]:

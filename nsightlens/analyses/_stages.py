@@ -1,4 +1,4 @@
-"""Waits of ranks in sends and receives for the other end, named by its pipeline stage, else by its rank."""
+"""The ends of matched sends and receives: rank, peer, ns waited for the peer, and the pipeline stage of each rank."""
 
 from __future__ import annotations
 

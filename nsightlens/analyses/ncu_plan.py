@@ -299,18 +299,18 @@ def _unfiltered(
     """Return the row of one start that measures all launches from the first to the last that are wanted, or a whole step."""
     first, last = (pick(wanted, key=lambda row: row["chosen"]["ordinal"]) for pick in (min, max))
     if all(_begins_later(row) for row in wanted):
-        skip, count, ns = round((first["first_step"] + 1) * first["mean_in_step"]), first["most_in_step"], first["most_ns"]
-        met = [row for row in configurations if _begins_later(row)]
+        skip, count, span_ns = round((first["first_step"] + 1) * first["mean_in_step"]), first["most_in_step"], first["most_ns"]
+        measured = [row for row in configurations if _begins_later(row)]
     else:
         skip, count = first["chosen"]["ordinal"] - 1, last["chosen"]["ordinal"] - first["chosen"]["ordinal"] + 1
-        ns = last["chosen"]["before_ns"] - first["chosen"]["before_ns"] + first["chosen"]["own_ns"]
-        met = [row for row in configurations if skip < row["chosen"]["ordinal"] <= skip + count]
-    total_ns = sum(row["total_ns"] for row in met)
+        span_ns = last["chosen"]["before_ns"] - first["chosen"]["before_ns"] + first["chosen"]["own_ns"]
+        measured = [row for row in configurations if skip < row["chosen"]["ordinal"] <= skip + count]
+    total_ns = sum(row["total_ns"] for row in measured)
     return {
         "run": first["run"], "tool": first["tool"], "rank": first["rank"], "kernel": None, "word": None, "name_base": None,
-        "launch_skip": int(skip), "launch_count": int(count), "configurations": len(met), "total_ns": total_ns,
+        "launch_skip": int(skip), "launch_count": int(count), "configurations": len(measured), "total_ns": total_ns,
         "time_pct": round(100 * total_ns / all_ns, 1) if all_ns else None, "passes": passes,
-        "estimated_s": round(_START_S + last["until_ns"] / 1e9 + passes * (count * _PASS_S + _SLOWER * float(ns) / 1e9), 1),
+        "estimated_s": round(_START_S + last["until_ns"] / 1e9 + passes * (count * _PASS_S + _SLOWER * float(span_ns) / 1e9), 1),
     }
 
 

@@ -93,13 +93,13 @@ def tracks(
     windows: Sequence[WindowProcesses],
 ) -> RowTracks:
     """Return whose the rows are. processes: the number of the process of each template, by table."""
-    every = 1 + max(int(window.processes.max(initial=0)) for window in windows)
-    groups = {name: templates[name].windows() * every + processes[name]
+    process_count = 1 + max(int(window.processes.max(initial=0)) for window in windows)
+    groups = {name: templates[name].windows() * process_count + processes[name]
               for name in ("ranges", "api_calls", "frame_calls", "call_stacks", "kernels", "memory_ops")}
     on_threads = ("ranges", "api_calls", "frame_calls", "call_stacks", "allocations")
-    owners = groups | {"allocations": _groups_of_allocations(columns, windows, every)}
-    found = _tracks([owners[name] for name in on_threads], [columns.take(name, "thread") for name in on_threads])
-    return RowTracks(every, groups, dict(zip(on_threads, found, strict=True)))
+    owners = groups | {"allocations": _groups_of_allocations(columns, windows, process_count)}
+    track_numbers = _tracks([owners[name] for name in on_threads], [columns.take(name, "thread") for name in on_threads])
+    return RowTracks(process_count, groups, dict(zip(on_threads, track_numbers, strict=True)))
 
 
 def stacked(

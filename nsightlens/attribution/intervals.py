@@ -84,12 +84,12 @@ class Nest:
 def nest(track: Places, start: Int, end: Int) -> Nest:
     """Return the intervals [start, end] in order; those with a negative track are left out."""
     rows = np.flatnonzero(track >= 0).astype(np.int32)
-    whole = len(rows) == len(track)
-    if not whole:
+    keeps_all = len(rows) == len(track)
+    if not keeps_all:
         track, start, end = track[rows], start[rows], end[rows]
     order = np.lexsort((-end, start, track)).astype(np.int32)
     track, start, end = track[order], start[order], end[order]
-    rows = order if whole else rows[order]
+    rows = order if keeps_all else rows[order]
     del order
     first = np.searchsorted(track, np.arange(int(track[-1]) + 2 if len(track) else 1))
     return Nest(rows, start, end, _above(end, first), first)

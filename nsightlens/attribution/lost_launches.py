@@ -1,4 +1,4 @@
-"""Launches without a kernel: successful calls whose kernel the tool did not record, so that the GPU's idle time is not known.
+"""How many launches of each process lack their kernel: successful calls whose kernel the tool did not record.
 
 Launches that a stream capture recorded run nothing. Those after the last launch of their process that has its kernel were cut
 off with the capture, and are not lost. A launch inside another (a driver call of the runtime) is part of it.

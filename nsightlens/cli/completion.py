@@ -37,9 +37,9 @@ def command(shell: str) -> None:
 
     from nsightlens.cli import root
 
-    kind = get_completion_class(shell)
-    assert kind is not None
-    echo(_adapted(kind(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    echo(_adapted(completion_class(root, {}, "nsightlens", "_NSIGHTLENS_COMPLETE").source()))
 
 
 def _adapted(script: str) -> str:

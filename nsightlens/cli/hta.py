@@ -1,4 +1,4 @@
-"""nsightlens hta: a run's PyTorch traces in Holistic Trace Analysis."""
+"""nsightlens hta: an interactive Python in which Holistic Trace Analysis has read a run's PyTorch traces, or prints its code."""
 
 from __future__ import annotations
 

@@ -205,21 +205,22 @@ def contents(store: Store, runs: set[str]) -> None:
     names = sorted(runs)
     ranks = {(r["run"], r["tool"]): r for r in store.sql(_RANKS, [names]).to_pylist()}
     for row in store.sql(_PROFILES, [names]).to_pylist():
-        took = "time unknown" if row["kernels"] and row["kernel_ns"] is None else f"{(row['kernel_ns'] or 0) / 1e6:,.3f} ms"
-        held = (f"{counted(row['kernels'], 'kernel')} ({took}), "
-                f"{counted(row['memory_ops'], 'memory operation')}")
+        is_untimed = row["kernels"] and row["kernel_ns"] is None
+        kernel_time = "time unknown" if is_untimed else f"{(row['kernel_ns'] or 0) / 1e6:,.3f} ms"
+        content = (f"{counted(row['kernels'], 'kernel')} ({kernel_time}), "
+                   f"{counted(row['memory_ops'], 'memory operation')}")
         if not row["kernels"] and row["ranges"]:
-            held += f", {counted(row['ranges'], 'range')}"
+            content += f", {counted(row['ranges'], 'range')}"
         if row["tool"] == "steps":
-            held = f"{counted(row['events'], 'step')} timed by the workload itself"
-        say(f"  {row['run']}  {row['tool']:<6}  {counted(row['profiles'], 'profile')}, {held}, "
+            content = f"{counted(row['events'], 'step')} timed by the workload itself"
+        say(f"  {row['run']}  {row['tool']:<6}  {counted(row['profiles'], 'profile')}, {content}, "
              f"{_ranks(ranks.get((row['run'], row['tool'])))}")
     notes = store.sql(_NOTES, [names]).to_pylist()
     for note in notes[:_MOST]:
         files = [Path(path).name for path in note["paths"] or ()]
-        where = f" ({_some(files)})" if files else ""
-        others = f" (and {counted(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
-        say(f"{note['code']}{where}: {note['messages'][0]}{others}", note["severity"])
+        file_names = f" ({_some(files)})" if files else ""
+        more_messages = f" (and {counted(len(note['messages']) - 1, 'other message')})" if len(note["messages"]) > 1 else ""
+        say(f"{note['code']}{file_names}: {note['messages'][0]}{more_messages}", note["severity"])
     if notes:
         say(("  all: ", Command("show", ("diagnostic_summary",))))
 

@@ -343,8 +343,8 @@ def counter_findings(counters: Counters) -> list[Finding]:
 
 def _kernel_findings(kernel: Measured, ns: int) -> Iterator[Finding]:
     if kernel.is_plain:
-        able = kernel.capability is not None and kernel.capability >= _FIRST_TF32
-        yield Finding("tensor cores", kernel.name, ns, "tf32 or fp16" if able else "fp16")
+        has_tf32 = kernel.capability is not None and kernel.capability >= _FIRST_TF32
+        yield Finding("tensor cores", kernel.name, ns, "tf32 or fp16" if has_tf32 else "fp16")
     if kernel.limit == "small grid":
         yield Finding("low fill", kernel.name, ns, "more blocks")
     elif kernel.limit == "small blocks":

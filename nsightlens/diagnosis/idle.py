@@ -1,4 +1,4 @@
-"""Why a GPU idled: what the thread did that launched the work after each gap; and start-up and wind-down, divided alike."""
+"""Idle ns of a GPU by cause: what the thread did that launched the work after each gap; start-up and wind-down likewise."""
 
 from __future__ import annotations
 

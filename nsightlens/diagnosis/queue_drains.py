@@ -145,13 +145,14 @@ def _emptied_by(recorded: ProfileArrays, holds: _Holds, start: Int, launch: Int)
     """
     spans = recorded.calls.spans
     emptied_by = np.full(len(start), -1)
-    known = np.flatnonzero(launch >= 0)
-    for number, places in split(known, spans.thread[launch[known]]):
-        of_thread = np.flatnonzero(holds.thread == number)
-        of_thread = of_thread[outermost(holds.start[of_thread], holds.end[of_thread])]
-        holder = holding(start[places], holds.start[of_thread], holds.end[of_thread])
-        hold = np.append(of_thread, -1)[holder]
-        emptied_by[places] = np.where((holder >= 0) & (spans.start[launch[places]] >= holds.start[hold]), hold, -1)
+    linked_gaps = np.flatnonzero(launch >= 0)
+    for thread, gaps_of_thread in split(linked_gaps, spans.thread[launch[linked_gaps]]):
+        holds_of_thread = np.flatnonzero(holds.thread == thread)
+        holds_of_thread = holds_of_thread[outermost(holds.start[holds_of_thread], holds.end[holds_of_thread])]
+        holder = holding(start[gaps_of_thread], holds.start[holds_of_thread], holds.end[holds_of_thread])
+        hold = np.append(holds_of_thread, -1)[holder]
+        launched_at = spans.start[launch[gaps_of_thread]]
+        emptied_by[gaps_of_thread] = np.where((holder >= 0) & (launched_at >= holds.start[hold]), hold, -1)
     return emptied_by
 
 

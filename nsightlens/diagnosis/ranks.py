@@ -114,18 +114,18 @@ def _within(ns: int, sums: dict[OtherEnd, int]) -> tuple[tuple[OtherEnd, int], .
     return tuple(each for each in waits if each[1])
 
 
-def _steps(by_rank: dict[int, Tree], found: Exchanges) -> tuple[Mask, Int, int]:
+def _steps(by_rank: dict[int, Tree], exchanges: Exchanges) -> tuple[Mask, Int, int]:
     """Return whether each part lies in the window of its rank, in which of its steps, and how many there are."""
-    inside, step, most = np.zeros(len(found.call), np.bool_), np.zeros(len(found.call), np.int64), 1
+    is_in_window, step, step_count = np.zeros(len(exchanges.call), np.bool_), np.zeros(len(exchanges.call), np.int64), 1
     for rank, tree in by_rank.items():
-        of_rank = np.flatnonzero(found.rank == rank)
-        end = found.end[of_rank] - (tree.origin_ns or 0)
-        inside[of_rank] = (tree.window.start < end) & (end <= tree.window.end)
+        of_rank = np.flatnonzero(exchanges.rank == rank)
+        end = exchanges.end[of_rank] - (tree.origin_ns or 0)
+        is_in_window[of_rank] = (tree.window.start < end) & (end <= tree.window.end)
         bounds = np.array(tree.window.bounds, np.int64)
         if len(bounds) > 1:
             step[of_rank] = np.clip(np.searchsorted(bounds, end, "left") - 1, 0, len(bounds) - 2)
-            most = max(most, len(bounds) - 1)
-    return inside, step, most
+            step_count = max(step_count, len(bounds) - 1)
+    return is_in_window, step, step_count
 
 
 def _exposed(costs: tuple[Int, Int], start: Int, wait: Int) -> Int:

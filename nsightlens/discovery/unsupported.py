@@ -111,8 +111,8 @@ def _zip(path: Path, head: bytes) -> Unsupported:
     if any(_JAX.search(name) for name in names) and not any(name.endswith((".sqlite", ".nsys-rep")) for name in names):
         return Unsupported("nsys-jax archive", "an archive of nsys-jax: ranges projected on the GPU and HLO modules, without the "
                            "launches themselves", _EXPORT)
-    held = [name for name in names if _CAPTURES.search(name)]
-    if held:
+    captures = [name for name in names if _CAPTURES.search(name)]
+    if captures:
         return Unsupported("zip archive", "a zip archive with files that may be captures",
                            ("Unpack it, and ingest the folder: ", _unzip(path)), "archive")
     return Unsupported("zip archive", "a zip archive" + ("" if names else " that is damaged or empty"),

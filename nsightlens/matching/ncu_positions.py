@@ -97,9 +97,9 @@ class _Search:
         }
         self.taken = np.zeros(len(timeline.token), dtype=np.bool_)
 
-    def fill(self, place: Int, first: Int, last: Int, known: Mask) -> None:
+    def fill(self, place: Int, first: Int, last: Int, is_bounded: Mask) -> None:
         """Enter the places of launches that have as many alike in their stretch as there are measured ones."""
-        for row in np.flatnonzero(known).tolist():
+        for row in np.flatnonzero(is_bounded).tolist():
             if place[row] >= 0:
                 continue
             token, ranges = int(self.measured.token[row]), int(self.ranges[row])
@@ -112,23 +112,23 @@ class _Search:
                 found = np.sort(np.concatenate([launches, holes]))
                 place[alike] = found
                 self.taken[found] = True
-        self._doubt(place, first, last, known)
+        self._doubt(place, first, last, is_bounded)
 
-    def _doubt(self, place: Int, first: Int, last: Int, known: Mask) -> None:
+    def _doubt(self, place: Int, first: Int, last: Int, is_bounded: Mask) -> None:
         """Take the places back that were given in ranges where not every launch has one, or where they are in another order."""
-        rows = np.flatnonzero(known)
+        rows = np.flatnonzero(is_bounded)
         _, group = np.unique(np.stack([self.ranges[rows], first[rows], last[rows]], axis=1), axis=0, return_inverse=True)
         order = np.argsort(group.reshape(-1), kind="stable")
         rows, group = rows[order], group.reshape(-1)[order]
-        bad = place[rows] < 0
-        highest = place[rows].copy()
-        for i in range(1, len(rows)):
-            if group[i] == group[i - 1]:
-                highest[i] = max(highest[i], highest[i - 1])
-        bad |= place[rows] < highest - MARGIN
-        wrong = rows[np.isin(group, group[bad])]
-        self.taken[place[wrong][place[wrong] >= 0]] = False
-        place[wrong] = -1
+        is_doubtful = place[rows] < 0
+        highest_place = place[rows].copy()
+        for position in range(1, len(rows)):
+            if group[position] == group[position - 1]:
+                highest_place[position] = max(highest_place[position], highest_place[position - 1])
+        is_doubtful |= place[rows] < highest_place - MARGIN
+        withdrawn = rows[np.isin(group, group[is_doubtful])]
+        self.taken[place[withdrawn][place[withdrawn] >= 0]] = False
+        place[withdrawn] = -1
 
     def _alike(self, token: int, ranges: int, first: int, last: int) -> Int:
         """Return the places from first to last of launches with that token around which the ranges may be these."""

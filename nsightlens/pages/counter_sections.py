@@ -1,4 +1,4 @@
-"""The section of `nsightlens summary` on ncu's counters: of runs without a timeline, what each kernel used of the hardware."""
+"""For `nsightlens summary` of ncu runs without a timeline: rows and section of the speed of light, a sentence on limits."""
 
 from __future__ import annotations
 

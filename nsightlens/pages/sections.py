@@ -205,21 +205,21 @@ def kernels(asked: Page) -> list[Section | Absent]:
     tool, rows = best(rows, (*TIMELINE, "ncu"))
     if not rows:
         return [Absent("kernels")]
-    top = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
-    names = [row["name"] for row in top]
-    impossible = any(row["clipped_ns"] != row["total_ns"] for row in rows)
+    longest = sorted(rows, key=lambda row: (-(row["clipped_ns"] or 0), row["name"], row.get("rank") or 0))[:_FEW]
+    names = [row["name"] for row in longest]
+    is_clipped = any(row["clipped_ns"] != row["total_ns"] for row in rows)
     columns = (
-        *([Column("rank", [_rank(row) for row in top], 9)] if by_rank else []),
+        *([Column("rank", [_rank(row) for row in longest], 9)] if by_rank else []),
         Column("kernel", names, 9, True, True, shortest=34, kernels=names),
-        Column("family", [row["family"] or MISSING for row in top], 3, text=True),
-        Column("launches", [number(row["instances"]) for row in top], 4),
-        Column("as recorded" if impossible else "total", [duration(row["total_ns"]) for row in top], 8),
-        *([Column("clipped", [duration(row["clipped_ns"]) for row in top], 8)] if impossible else []),
-        Column("share", [share(row["time_pct"]) for row in top], 7),
-        Column("median", [duration(row["median_ns"]) for row in top], 5),
+        Column("family", [row["family"] or MISSING for row in longest], 3, text=True),
+        Column("launches", [number(row["instances"]) for row in longest], 4),
+        Column("as recorded" if is_clipped else "total", [duration(row["total_ns"]) for row in longest], 8),
+        *([Column("clipped", [duration(row["clipped_ns"]) for row in longest], 8)] if is_clipped else []),
+        Column("share", [share(row["time_pct"]) for row in longest], 7),
+        Column("median", [duration(row["median_ns"]) for row in longest], 5),
     )
     return [Section("Top kernels", asked.note(view, tool, "" if by_rank else "summed over launches and ranks"), columns,
-                    _dominant(asked, tool, top[0]))]
+                    _dominant(asked, tool, longest[0]))]
 
 
 def _dominant(asked: Page, tool: str, first: Row) -> tuple[Line, ...]:

@@ -1,4 +1,4 @@
-"""The tables of a catalog: what ours are made of, and whether those of a file are such.
+"""Tables of a catalog: DuckDB types and SQL of ours; those of a file, StoreError where it holds what no store of ours does.
 
 A catalog is input. What it may run is refused before anything of it is read: a table is columns of plain types, without defaults,
 generated columns, checks or indexes, and those that we know have the columns that they have in a store of ours. What DuckDB lists

@@ -1,4 +1,4 @@
-"""The rows of the view _gpu_bins for one large profile: the work before each bound of its bins."""
+"""The rows of the view _gpu_bins for one large profile: how many ns each track works in each of equal bins of its time."""
 
 from __future__ import annotations
 

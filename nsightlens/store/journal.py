@@ -41,17 +41,17 @@ class Journal:
 
     def begin(self) -> set[str]:
         """Make the scratch folder; return the parts that a killed writer has named. Raises StoreError, OSError."""
-        earlier = self._earlier()
+        noted_lines = self._lines_on_disk()
         self._is_ours = True
-        parts = {line for line in earlier if no_links.is_made(line)}
-        folders = {line for line in earlier if _SCRATCH.fullmatch(line)}
+        parts = {line for line in noted_lines if no_links.is_made(line)}
+        folders = {line for line in noted_lines if _SCRATCH.fullmatch(line)}
         leftovers = {name for name in folders if not _is_removed(self._path / name)}
         self._left = leftovers | parts
         self.note([self.scratch.name])
         self.scratch.mkdir()
         return parts
 
-    def _earlier(self) -> list[str]:
+    def _lines_on_disk(self) -> list[str]:
         """Return the lines of the journal that is there."""
         try:
             descriptor = no_links.open_file(self._path / FILE, os.O_RDONLY)

@@ -30,18 +30,19 @@ def batches(fields: Fields, origin_ns: int) -> list[Batch]:
     """Return a batch per table that has rows, times relative to `origin_ns`."""
     tables = fields.tables()
     builder = Builder(fields.tally, origin_ns)
-    made = {
+    makers = {
         "kernels": builder.kernels, "memory_ops": builder.memory_ops, "api_calls": builder.api_calls,
         "ranges": builder.ranges, "frame_calls": builder.frame_calls, "allocations": builder.allocations,
         "device_samples": builder.device_samples, "synchronizations": builder.synchronizations,
         "cuda_events": builder.cuda_events, "overheads": builder.overheads,
     }
-    found = [(table, pa.RecordBatch.from_pydict(make(tables[table]))) for table, make in made.items() if table in tables]
+    table_batches = [(table, pa.RecordBatch.from_pydict(make(tables[table])))
+                     for table, make in makers.items() if table in tables]
     if "synchronizations" in tables:
-        found.append(("cuda_events", pa.RecordBatch.from_pydict(builder.awaited_records(tables["synchronizations"]))))
+        table_batches.append(("cuda_events", pa.RecordBatch.from_pydict(builder.awaited_records(tables["synchronizations"]))))
     if "ranges" in tables and any(tables["ranges"]["call_stack"]):
-        found.append(("call_stacks", pa.RecordBatch.from_pydict(builder.call_stacks(tables["ranges"]))))
-    return found
+        table_batches.append(("call_stacks", pa.RecordBatch.from_pydict(builder.call_stacks(tables["ranges"]))))
+    return table_batches
 
 
 class Builder:

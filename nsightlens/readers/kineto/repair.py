@@ -117,15 +117,15 @@ class Repairer:
         if number and abs(float(number[0])) != float("inf"):
             self.at = number.end()
             return number[0]
-        word = _WORD.match(self._text, self.at)
-        if not word:
+        bare_word = _WORD.match(self._text, self.at)
+        if not bare_word:
             raise self._stop("no value")
-        text = _TEXT.match(self._text, self.at)
-        whole = text[0].rstrip() if text else word[0]
-        if whole not in ("true", "false", "null"):
-            self._note(BARE_WORD if whole == word[0] else BARE_TEXT, self.at)
-        self.at += len(whole)
-        return whole if whole in ("true", "false", "null") else "null"
+        bare_text = _TEXT.match(self._text, self.at)
+        bare_value = bare_text[0].rstrip() if bare_text else bare_word[0]
+        if bare_value not in ("true", "false", "null"):
+            self._note(BARE_WORD if bare_value == bare_word[0] else BARE_TEXT, self.at)
+        self.at += len(bare_value)
+        return bare_value if bare_value in ("true", "false", "null") else "null"
 
     def _string(self, after: re.Pattern[str], rather: re.Pattern[str] | None = None) -> str:
         """Return the string at the position, which ends where `after` matches, or `rather`, if that is anywhere."""

@@ -207,24 +207,24 @@ def _whole_rows(columns: Columns, runs: Sequence[tuple[int, int]], notes: Notes)
     return table.filter(pa.array(~torn)).unify_dictionaries(), launch[~torn]
 
 
-def _kinds(metrics: pa.Table, at: dict[str, int]) -> tuple[list[Kind], Ints]:
+def _kinds(metrics: pa.Table, column_places: dict[str, int]) -> tuple[list[Kind], Ints]:
     """Return the distinct (section, body item, label, unit) of metric rows, and which one each row has."""
-    columns = [metrics.column(at[name]).combine_chunks() if name in at else None for name in _METRIC[:-1]]
-    code, size = np.zeros(metrics.num_rows, dtype=np.int64), 1
+    columns = [metrics.column(column_places[name]).combine_chunks() if name in column_places else None for name in _METRIC[:-1]]
+    kind_code, size = np.zeros(metrics.num_rows, dtype=np.int64), 1
     for column in columns:
         if column is not None and len(column):
-            code = code * len(column.dictionary) + column.indices.to_numpy()
+            kind_code = kind_code * len(column.dictionary) + column.indices.to_numpy()
             size *= len(column.dictionary)
             if size > 2**30:
-                present, code = distinct(code, size)
-                size = len(present)
-    present, code = distinct(code, size)
-    first = np.empty(len(present), dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]
-    section, body, label, unit = (None if column is None else column.take(pa.array(first)).to_pylist() for column in columns)
-    nothing = [""] * len(present)
-    kinds = zip(section or nothing, body or [None] * len(present), label or nothing, unit or nothing, strict=True)
-    return [(one, item, name.strip(), printed) for one, item, name, printed in kinds], code
+                known_codes, kind_code = distinct(kind_code, size)
+                size = len(known_codes)
+    known_codes, kind_code = distinct(kind_code, size)
+    first_row = np.empty(len(known_codes), dtype=np.int64)
+    first_row[kind_code[::-1]] = np.arange(len(kind_code))[::-1]
+    section, body, label, unit = (None if column is None else column.take(pa.array(first_row)).to_pylist() for column in columns)
+    no_texts = [""] * len(known_codes)
+    kinds = zip(section or no_texts, body or [None] * len(known_codes), label or no_texts, unit or no_texts, strict=True)
+    return [(section_name, item, text.strip(), unit_name) for section_name, item, text, unit_name in kinds], kind_code
 
 
 def kind_of(header: HeaderLine) -> str:

@@ -1,4 +1,4 @@
-"""What the ranges of NCCL carry: communicator, size of the message, rank, root, reduction.
+"""NCCL's NVTX payloads -> columns of `ranges`: communicator and its size, bytes of the message, rank, root, peer, reduction.
 
 nsys exports it as bytes (--include-blobs=true: a header of four numbers, domain, schema, size and offset, then the payload, whose
 fields NVTX_PAYLOAD_SCHEMA_ENTRIES describes) or decoded, in a table per schema with a row per event (--dynamic-tables=all, nsys
