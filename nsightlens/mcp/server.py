@@ -19,7 +19,6 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from pydantic import ValidationError
 
 from nsightlens import __version__
 from nsightlens.errors import NsightlensError, UsageError
@@ -88,16 +87,17 @@ async def _pass_on(
     """Pass on what came, and answer a line that is no message: the package's server leaves whoever asked waiting."""
     async with sound:
         async for message in incoming:
-            if not isinstance(message, ValidationError):
+            if isinstance(message, SessionMessage):
                 await sound.send(message)
                 continue
-            line = message.errors(include_url=False)[0]["input"]
             error = types.ErrorData(code=types.PARSE_ERROR, message="not a message of JSON-RPC in UTF-8: send it again as one")
-            await outgoing.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=_id_of(line), error=error)))
+            await outgoing.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=_id_of(message), error=error)))
 
 
-def _id_of(line: object) -> int | str | None:
-    """Return the number of the question that a line asks, if that can be told: Python's parser takes half of a surrogate pair."""
+def _id_of(error: Exception) -> int | str | None:
+    """Return the number of the question in a line that was refused, if that can be told."""
+    details = error.errors() if hasattr(error, "errors") else [{}]   # pydantic's: they hold the line
+    line = details[0].get("input")
     try:
         request = json.loads(line) if isinstance(line, str) else line
     except (ValueError, RecursionError):
