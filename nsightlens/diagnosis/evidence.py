@@ -15,6 +15,7 @@ from nsightlens.diagnosis.profile_arrays import FAULTS, MIGRATIONS
 from nsightlens.diagnosis.timeline import OF_LAUNCHES
 from nsightlens.diagnosis.tree import Tree
 from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE, START_UP, Verdict, sums
+from nsightlens.diagnosis.words import RULES
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, spans
 
@@ -62,8 +63,8 @@ _COMMANDS = {
     "MPI": Command("show", ("mpi_call_summary",)), "sampled code": Command("show", ("cpu_sample_summary",)),
     "OS calls": Command("show", ("os_call_summary",)), START_UP: Command("show", ("time_tree",)),
 }
-_MORE, _COUNTERS, _RULES = (Command("show", (view,)) for view in ("idle_causes", "speed_of_light", "recommendations"))
-"""The commands for the other causes: those of idle time, those that ncu counted, and its rules."""
+_MORE, _COUNTERS = (Command("show", (view,)) for view in ("idle_causes", "speed_of_light"))
+"""The commands for the other causes: those of idle time, and those that ncu counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def evidence(judged: RunJudgement) -> list[Evidence]:
     verdict = judged.verdict
     if verdict is None:
         measured = counter_findings(judged.counters) if judged.counters else []
-        return [Evidence(finding, (), "", "", _SURE[-1], "", _RULES if finding.cause == "ncu rule" else _COUNTERS)
+        return [Evidence(finding, (), "", "", _SURE[-1], "", RULES if finding.cause == "ncu rule" else _COUNTERS)
                 for finding in measured]
     every = findings(verdict)
     of_trees = [(tree, findings(replace(verdict, sums=sums([tree]), waiting=None))) for tree in verdict.sums.trees]

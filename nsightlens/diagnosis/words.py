@@ -123,9 +123,10 @@ SUBJECTS = {
     "page faults": "Page faults in {0}", "page migration": "Page migration in {0}", "not measured": "Unknown limit of {0}"}
 """What a finding is about, by its cause; others are named by their subject."""
 
+RULES = Command("sql", ("SELECT DISTINCT rule, message FROM advice",))
 COMMANDS = {"late": Command("compare ranks"), "last": Command("compare ranks"), "measure": Command("plan-ncu"),
             "look": Command("show", ("idle_by_range",)), "stacks": Command("show", ("stack_summary",)),
-            "rule": Command("show", ("recommendations",))}
+            "rule": RULES}
 """The command that goes with an action."""
 
 
@@ -162,7 +163,7 @@ def action(found: Finding) -> str:
     """Return what can be done about a finding."""
     if found.action == "late" and len(found.ranks) < 2:
         return "find what its host does later than the others"
-    few = f"its largest grid has {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
+    few = f"grids of at most {counted(found.blocks, 'block')} for {found.sms} {found.units}: " if found.sms else ""
     link = found.link
     slow = f"{link.operation} reaches {rate(link.reached, 'B')} of the link's {rate(link.peak, 'B')}: " if link else ""
     return f"{few}{slow}{ACTIONS[found.action]}"
