@@ -17,6 +17,7 @@ cores. A row is a type of operands on a GPU; the mfu_pct of its rows add up. Oth
 @param  assume_gpu    Product name for the peaks, where the capture lacks it and its compute capability and SMs fit.
 @param  force_gpu     Whether assume_gpu is taken for every GPU, unchecked.
 @first rank, gpu, peak_key, mfu_pct, flop_per_step, achieved_flop_per_s, covered_pct
+@note   mfu_pct is a lower bound where covered_pct is below 100: work of unknown shapes counts as none.
 @column run                  Run (one workload in one configuration).
 @column tool                 nsys or kineto. Never add them up: they saw the same work.
 @column rank                 Rank of the process whose window it is; NULL where unknown.

@@ -99,7 +99,9 @@ REQUIREMENTS = {
                                {"nsys": "record with --sample=process-tree --backtrace=dwarf"}),
     "step_times": Requirement("step_times", "the workload did not time its steps",
                               "have it write rankNNNN.steps.json (docs/formats.md), as the example workloads do (nsightlens "
-                              "wrappers)"),
+                              "wrappers)",
+                              otherwise=("ranges", "ranges were recorded: the view range_pace has the time from each to the next "
+                                                   "of its name, step_breakdown the profiler's steps")),
     "collective_records": Requirement("collective_records", "neither NCCL's Inspector nor PyTorch's flight recorder left records",
                                       "run all ranks with NCCL_PROFILER_PLUGIN=libnccl-profiler-inspector.so "
                                       "NCCL_INSPECTOR_ENABLE=1 "
