@@ -144,7 +144,7 @@ def _over_parts(
     """Yield a connection to a catalog at `made` whose tables are views of the parts."""
     template.place(made, made.parent, materialise=False)
     parts = [path for by_run in sources.values() for paths in by_run.values() for path in paths]
-    with contextlib.closing(catalog_opening.open_for_writing(made, made.parent, memory, parts)) as connection:
+    with contextlib.closing(catalog_opening.open_for_writing(made, made.parent, memory, parts, is_blank=True)) as connection:
         connection.execute("SET preserve_insertion_order = true")
         connection.execute("SET checkpoint_threshold = '16MB'")  # one per view would write all views of the catalog each time
         with catalog.transaction(connection):
@@ -207,14 +207,14 @@ def _answer(connection: duckdb.DuckDBPyConnection, view: View, rows: pa.Table | 
 
 def _read(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     """Let a view read its answers."""
-    registry.execute(connection, view, computing(view))
+    if view.is_macro:
+        registry.execute(connection, view, computing(view))
     connection.execute(reading(view))
 
 
 def computing(view: View) -> str:
-    """Return the statement that creates _computed_NAME, the view as its file has it."""
-    kind = "MACRO" if view.is_macro else "VIEW"
-    return view.sql.replace(f"CREATE {kind} {view.name}", f"CREATE {kind} {_COMPUTED.format(view.name)}", 1)
+    """Return the statement that creates _computed_NAME, a macro as its file has it."""
+    return view.sql.replace(f"CREATE MACRO {view.name}", f"CREATE MACRO {_COMPUTED.format(view.name)}", 1)
 
 
 def reading(view: View, database: str = "") -> str:
@@ -231,8 +231,8 @@ def reading(view: View, database: str = "") -> str:
 
 def _read_no_more(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     """Let a view compute its rows again."""
-    kind = "MACRO" if view.is_macro else "VIEW"
-    connection.execute(f"DROP {kind}{' TABLE' if view.is_macro else ''} {_COMPUTED.format(view.name)}")
+    if view.is_macro:
+        connection.execute(f"DROP MACRO TABLE {_COMPUTED.format(view.name)}")
     registry.execute(connection, view, view.sql.replace("CREATE ", "CREATE OR REPLACE ", 1))
 
 
@@ -277,7 +277,7 @@ def _show(connection: duckdb.DuckDBPyConnection) -> None:
     """Have each view read its answers where they are complete, and only there."""
     kept = complete(connection)
     views = registry.load()
-    for name in sorted((kept & views.keys()) ^ _reading(connection)):
+    for name in sorted((kept ^ _reading(connection)) & views.keys()):
         (_read if name in kept else _read_no_more)(connection, views[name])
         registry.document(connection, views[name])
 
@@ -290,9 +290,11 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 def _reading(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the views that read their answers now."""
+    query = ("SELECT view_name FROM system.main.duckdb_views() WHERE database_name = 'catalog' AND NOT internal "
+             f"AND contains(sql, '{_TABLE.format('')}')")
     prefix = _COMPUTED.format("")
-    there = catalog.views(connection) | catalog.macros(connection)
-    return {name.removeprefix(prefix) for name in there if name.startswith(prefix)}
+    macros = {name.removeprefix(prefix) for name in catalog.macros(connection) if name.startswith(prefix)}
+    return macros.union(name for (name,) in connection.execute(query).fetchall())
 
 
 def complete(connection: duckdb.DuckDBPyConnection) -> set[str]:

@@ -111,11 +111,13 @@ def _why(error: Exception) -> str:
 
 
 def open_for_writing(
-    path: Path, scratch: Path, memory: str | None, files: Iterable[Path] = (), far: RemotePath | None = None,
+    path: Path, scratch: Path, memory: str | None, files: Iterable[Path] = (), far: RemotePath | None = None, *,
+    is_blank: bool = False,
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection to the catalog at `path`, made in the oldest storage version that has what we need.
 
     A catalog that is there keeps the size of its blocks; macros in it that are none of ours are gone.
+    is_blank: whether it is the template's copy, which holds nothing but what we make.
     memory: DuckDB's limit (None: its own); what does not fit goes to `scratch`. files: what it may read besides: parts, answers.
     far: the store, where its parts lie at a URL. Raises duckdb.Error, StoreError.
     """
@@ -127,7 +129,7 @@ def open_for_writing(
         block_size = "" if is_there else f", BLOCK_SIZE {BLOCK_BYTES}"
         connection.execute(
             f"ATTACH {literal(str(path.resolve()))} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}'{block_size})")
-        if is_there:
+        if is_there and not is_blank:
             catalog_tables.confirmed(connection, path)
             _drop_strange_macros(connection)
         connection.execute("USE catalog")

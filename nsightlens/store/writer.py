@@ -341,7 +341,8 @@ class StoreWriter:
             template.place(fresh, self.staging, materialise=self._materialise, memory=memory, cached=memory is not None)
         far = self.store if isinstance(self.store, RemotePath) else None
         files = self._read_by(change, parts)
-        with contextlib.closing(catalog_opening.open_for_writing(fresh, self.staging, memory, files, far)) as connection:
+        with contextlib.closing(catalog_opening.open_for_writing(
+                fresh, self.staging, memory, files, far, is_blank=not is_old)) as connection:
             attached = answers.attach(connection, change.answers)
             with catalog.transaction(connection):
                 if is_old:
