@@ -81,11 +81,11 @@ def _kernel_counts(found: Difference) -> tuple[int, int]:
 
 
 def _kernels(found: Difference) -> str:
-    """Return how many kernels ran in each window that is no step, where the numbers differ: as much work it is not."""
+    """Return how many kernels that compute ran in each window that is no step, where they differ: as much work it is not."""
     before, after = _kernel_counts(found)
     if found.per_step or not before or 100 * abs(after - before) <= _WORTH_PCT * before:
         return ""
-    return f", with {number(after)} instead of {counted(before, 'kernel')} ({100 * (after - before) / before:+.1f} %)"
+    return f", with {number(after)} instead of {counted(before, 'computing kernel')} ({100 * (after - before) / before:+.1f} %)"
 
 
 def _listed(parts: Sequence[Line]) -> str:

@@ -105,7 +105,7 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
                       issuer=issuer_of(piece.issued, piece.ns))
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
-            name = next((name for name, _ in leaf.names if name), leaf.sampled.where if leaf.sampled else "")
+            name = ", ".join(name for name, _ in leaf.main) or (leaf.sampled.where if leaf.sampled else "")
             action = "context" if leaf.cause == "context creation" else "start-up" if is_of_process(sums, leaf) else "before"
             yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
 
@@ -141,7 +141,8 @@ def _rank_findings(verdict: Verdict) -> Iterator[Finding]:
         yield Finding("other end", str(whom), ns, "stages" if whom.kind == "stage" else "late")
         other_ns -= ns
     if other_ns > 0 and pieces:
-        yield Finding(COMMUNICATION, pieces[0].name, other_ns, "link" if verdict.slow_link else "overlap", link=verdict.slow_link)
+        name = pieces[0].name if 2 * pieces[0].ns >= exposed else ""
+        yield Finding(COMMUNICATION, name, other_ns, "link" if verdict.slow_link else "overlap", link=verdict.slow_link)
 
 
 def _idle_findings(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
@@ -162,8 +163,10 @@ def _idle_findings(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
         several = len({rank for tree in verdict.sums.trees for rank in tree.ranks}) > 1
         action = "look" if leaf.cause == "ranges" else "last" if several else "nonblocking"
         for_late = verdict.waiting.for_late_ns if leaf.cause == "MPI" and verdict.waiting and verdict.waiting.in_mpi else 0
-        yield Finding(leaf.cause, name, leaf.ns - _owed(verdict.sums, leaf.cause) - for_late, action,
-                      sampled=leaf.sampled.where if leaf.sampled else "")
+        main, ns = _main_part(verdict.sums, leaf)
+        if for_late and len(leaf.names) > 1:  # of which calls it is part is not known
+            main, ns = "", leaf.ns - _owed(verdict.sums, leaf.cause)
+        yield Finding(leaf.cause, main, ns - for_late, action, sampled=leaf.sampled.where if leaf.sampled else "")
     elif leaf.cause == "OS calls":
         for sort, calls in by_sort(leaf.names):
             subject = ", ".join(call for call, _ in calls[:_TWO])
@@ -194,6 +197,13 @@ def _code_finding(sums: Sums, leaf: Leaf, ns: int) -> Finding:
     return Finding("host code", "", ns, "off CPU" if leaf.sampled.is_off_cpu else "mark")
 
 
+def _main_part(sums: Sums, leaf: Leaf) -> tuple[str, int]:
+    """Return the names that hold half of a leaf, with their time; '' with all of its time where none do. Without what is owed."""
+    names = {name for name, _ in leaf.main}
+    owed = sum(part.ns for part in sums.owed if part.cause == leaf.cause and (not names or part.name in names))
+    return ", ".join(name for name, _ in leaf.main), sum(ns for _, ns in leaf.main or leaf.names) - owed
+
+
 def _owed(sums: Sums, *causes: str) -> int:
     """Return what of leaves of idle time is owed to calls that emptied the queue."""
     return sum(part.ns for part in sums.owed if part.cause in causes)
@@ -207,9 +217,13 @@ def _call_findings(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
         action = "wait" if leaf.cause == "waiting" else _call_action(sums, call, empties=2 * owed > ns)
         own_ns = ns - sum(part.ns for part in sums.owed if (part.cause, part.name) == (leaf.cause, call))
         cures[action, "" if action == "allocate" else call].append((call, own_ns + owed, owed))  # reused buffers cure all calls
-    findings_of_calls = [Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), sum(ns for _, ns, _ in those), action,
-                                 owed_ns=sum(owed for *_, owed in those), issuer=_call_issuers(sums, leaf, those))
-                         for (action, _), those in cures.items()]
+    findings_of_calls = []
+    for (action, _), those in cures.items():
+        ns, owed = sum(ns for _, ns, _ in those), sum(owed for *_, owed in those)
+        if 100 * owed < _WORTH_PCT * ns:  # not worth a word: the finding is of the calls alone
+            ns, owed = ns - owed, 0
+        findings_of_calls.append(Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), ns, action, owed_ns=owed,
+                                         issuer=_call_issuers(sums, leaf, those)))
     findings_of_calls.sort(key=lambda finding: -finding.ns)
     yield from (_once(finding, leaf) if not place else finding for place, finding in enumerate(findings_of_calls[:_CALLS]))
 
@@ -234,8 +248,7 @@ def _launch_findings(sums: Sums) -> Iterator[Finding]:
     """Yield what fewer and larger kernels would cure: the launches, what the host does for each, and the gaps between kernels."""
     parts = []
     for leaf in (leaf for leaf in sums.leaves[IDLE] if leaf.cause in OF_LAUNCHES):
-        name = next((name for name, _ in leaf.names if name), "")
-        whole = Finding(leaf.cause, name, leaf.ns - _owed(sums, leaf.cause), "")
+        whole = Finding(leaf.cause, _main_part(sums, leaf)[0], leaf.ns - _owed(sums, leaf.cause), "")
         alone = _once(whole, leaf)
         if alone is whole:
             parts.append(leaf)
@@ -243,9 +256,8 @@ def _launch_findings(sums: Sums) -> Iterator[Finding]:
             yield alone
     if parts:
         pytorch = any(tree.tool == "kineto" for tree in sums.trees)
-        name = next((name for name, _ in parts[0].names if name), "")
         ns = sum(leaf.ns for leaf in parts) - _owed(sums, *(leaf.cause for leaf in parts))
-        yield Finding("launching", name, ns, "compile" if pytorch else "graphs")
+        yield Finding("launching", "", ns, "compile" if pytorch else "graphs")
 
 
 def _call_action(sums: Sums, name: str, *, empties: bool) -> str:

@@ -70,13 +70,11 @@ def _named(leaf: Leaf) -> str:
 
     One below a fifth says nothing of the others.
     """
-    named = [(name, ns) for name, ns in leaf.names if name][:2]
-    if not named or leaf.cause == "data loader":
+    largest, ns = next(((name, ns) for name, ns in leaf.names if name), ("", 0))
+    if leaf.cause == "data loader" or 5 * ns < leaf.ns or not largest:
         return ""
-    several = named if 2 * named[0][1] < leaf.ns and len(named) > 1 else named[:1]
-    if 5 * named[0][1] < leaf.ns:
-        return ""
-    if 2 * sum(ns for _, ns in several) < leaf.ns:
-        return f" ({short(named[0][0])} {share(100 * named[0][1] / leaf.ns)} of that)"
+    several = leaf.main
+    if not several:
+        return f" ({short(largest)} {share(100 * ns / leaf.ns)} of that)"
     by = issuer_of([(by, ns) for name, by, ns in leaf.issued if name in dict(several)], sum(ns for _, ns in several))
     return f" ({', '.join(short(name) for name, _ in several)}{f' in {short(by)}' if by else ''})"

@@ -52,6 +52,13 @@ class Leaf:
     issued: tuple[tuple[str, str, int], ...] = ()
     sampled: Sampled | None = None
 
+    @property
+    def main(self) -> tuple[tuple[str, int], ...]:
+        """The name that holds half of it, or the two that do, with their ns; none where it takes more."""
+        named = [(name, ns) for name, ns in self.names if name][:2]
+        return next((tuple(named[:count]) for count in range(1, len(named) + 1)
+                     if 2 * sum(ns for _, ns in named[:count]) >= self.ns), ())
+
 
 class Idle(NamedTuple):
     """The causes of the idle time of a device, the largest first, which sum to it; what of it calls owe that wait; and when the

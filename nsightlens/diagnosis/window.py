@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,6 +122,12 @@ def leading(lengths: Int) -> int:
         if 100 * spread >= _STEADY_PCT * middle or 100 * abs(lengths[first] - middle) <= _FAR_PCT * middle:
             return first
     return max(len(lengths) - 1, 0)
+
+
+def is_far(lengths: Sequence[int]) -> bool:
+    """Return whether one of the steps differs from their median by more than what a steady one may."""
+    middle = float(np.median(lengths)) if lengths else 0.0
+    return any(100 * abs(length - middle) > _FAR_PCT * middle for length in lengths)
 
 
 def steps(recorded: ProfileArrays, work: GpuWork, process: int, number: int) -> ConsecutiveSteps | None:

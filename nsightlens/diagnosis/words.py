@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.capture_words import not_judged, short
 from nsightlens.diagnosis.computing_words import issued_by, kernels
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
-from nsightlens.diagnosis.findings import Finding, is_of_process, spread_of
+from nsightlens.diagnosis.findings import OF_CALLS, Finding, is_of_process, spread_of
 from nsightlens.diagnosis.host_words import OS_CALLS, during, outside
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.judgement import RunJudgement
@@ -29,6 +30,7 @@ from nsightlens.diagnosis.verdict import (
     TimeShare,
     Verdict,
 )
+from nsightlens.diagnosis.window import is_far
 from nsightlens.terminal.command import Command
 from nsightlens.views.figures import counted, duration, rate, share, spans
 from nsightlens.views.node_names import NODE_NAMES
@@ -156,6 +158,10 @@ def _about(found: Finding) -> str:
         return f"Idle while the host {OS_CALLS[found.os_calls]} ({{0}})"
     if found.cause == "launching" and found.few:
         return "Idle in {0}"
+    if found.cause in OF_CALLS and 2 * found.owed_ns > found.ns:
+        return "Idle after {0}"
+    if found.cause == COMMUNICATION and not found.subject:
+        return "Exposed communication"
     return SUBJECTS.get(found.cause, "{0}")
 
 
@@ -343,12 +349,15 @@ def _what_is_missing(verdict: Verdict) -> str:
 
 
 def tree_of(trees: Iterable[Tree]) -> str:
-    """Return what a tree is of."""
+    """Return what a tree is of: steps, with the shortest and the longest where one is far from their median."""
     grown = list(trees)
     steps = sum(tree.window.steps for tree in grown)
-    if steps:
-        return f"{steps} steady {grown[0].window.called}{'s' * (steps > 1)}"
-    return "first to last GPU work"
+    if not steps:
+        return "first to last GPU work"
+    lengths = [end - start for tree in grown for start, end in pairwise(tree.window.bounds)]
+    if is_far(lengths):
+        return f"{counted(steps, grown[0].window.called)} of {duration(min(lengths))} to {duration(max(lengths))}"
+    return counted(steps, f"steady {grown[0].window.called}")
 
 
 def first(found: RunJudgement) -> str:

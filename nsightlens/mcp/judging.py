@@ -30,7 +30,8 @@ _OF_RANKS = ("straggler", "communicator_summary", "rank_balance", "rank_clock")
 
 def summary(session: Session, run: str | None = None, tool: str | None = None) -> Answer:
     """Say what bounds a run and by how much: the verdict and its findings, and the tree in which each ns of the judged window
-    has one cause, summed over ranks. Tools saw the same work: never add their times up.
+    has one cause, summed over ranks. Tools saw the same work: never add their times up. total_ns of a finding is how long it
+    takes, not what curing it wins: that is winnable_ns where it is known, and headroom has it for faster kernels.
     """
     store = session.store
     wanted = {name: value for name, value in (("run", run), ("tool", tool)) if value is not None}

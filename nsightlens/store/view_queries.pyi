@@ -4067,7 +4067,7 @@ class ViewQueries:
             step: Step number; NULL for a process without steps.
             step_id: Range of the step; key of `ranges`.
             start_ns: Start of the step, relative to the profile's origin.
-            step_ns: Length of the step.
+            step_ns: Length of the step, with the GPU work launched in it, less what the step before overlaps.
             kernel_ns: Kernels that do not communicate, and graphs whose kernels are unknown.
             memcpy_ns: Copies, migrations and decompressions, outside kernels.
             memset_ns: Memsets, outside all before.

@@ -16,6 +16,7 @@ from nsightlens.diagnosis.findings import Finding, findings
 from nsightlens.diagnosis.host_only import host_only
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.profile_arrays import COPIES, MEMORY
+from nsightlens.diagnosis.queue_drains import Owed
 from nsightlens.diagnosis.sampled_functions import Sampled
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import Verdict, judge, sums
@@ -138,6 +139,24 @@ def test_the_limit_of_a_kernel_that_meets_page_faults_is_known() -> None:
 def test_ranges_say_what_samples_say_of_them() -> None:
     leaf = Leaf("ranges", 50 * _MS, (("save", 50 * _MS),), 9, sampled=Sampled(((("zlib_deflate", "libz.so"), 40),), 45))
     assert "in save, by CPU samples in zlib_deflate:" in words.finding(_of("ranges", _tree([leaf])))
+
+
+@pytest.mark.parametrize(("names", "subject", "ns"), [
+    ((("save", 60), ("load", 30)), "save", 60), ((("a", 35), ("b", 25), ("c", 30)), "a, b", 60),
+    ((("a", 20), ("b", 20), ("c", 20), ("d", 30)), "", 90),
+])
+def test_a_finding_has_the_time_of_the_ranges_that_it_names(names: tuple[tuple[str, int], ...], subject: str, ns: int) -> None:
+    found = _of("ranges", _tree([Leaf("ranges", 90 * _MS, tuple((name, each * _MS) for name, each in names), 9)]))
+    assert (found.subject, found.ns) == (subject, ns * _MS)
+
+
+@pytest.mark.parametrize(("owed_ms", "said"), [(1, "Idle during cudaFree: 60.00 ms;"), (5, "during"), (70, "after")])
+def test_what_a_call_leaves_behind_is_told_apart_from_the_time_in_it(owed_ms: int, said: str) -> None:
+    """Below 2 % of the finding it is left out of it."""
+    leaf = Leaf("API calls", 60 * _MS, (("cudaFree", 60 * _MS),), 900)
+    found = _of("API calls", _tree([leaf], owed=[Owed("unknown", "", "cudaFree", "", owed_ms * _MS)]))
+    assert found.ns == (60 + found.owed_ns // _MS) * _MS and found.owed_ns == (owed_ms > 1) * owed_ms * _MS
+    assert said in words.finding(found)
 
 
 def test_a_sum_over_ranks_is_said_to_be_one() -> None:

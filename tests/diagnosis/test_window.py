@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from nsightlens.diagnosis import words
 from nsightlens.diagnosis.profile_arrays import ProfileArrays
+from nsightlens.diagnosis.tree import trees
 from nsightlens.diagnosis.window import Window, leading, window
 from tests.diagnosis.made import Piece, Range, recorded
 
@@ -39,6 +41,13 @@ def test_steps_end_where_their_gpu_work_ends() -> None:
     ([130, 100, 60, 140, 100], 0)])  # the last: the rest is not steady itself
 def test_leading_steps_are_dropped_while_they_differ_from_a_steady_rest(lengths: list[int], dropped: int) -> None:
     assert leading(np.array(lengths)) == dropped
+
+
+@pytest.mark.parametrize(("lengths", "said"), [
+    ([100, 110, 90, 100], "3 steady steps"), ([100, 130, 60, 140, 100], "4 steps of 60 ns to 140 ns")])
+def test_steps_far_from_their_median_are_not_called_steady(lengths: list[int], said: str) -> None:
+    found, = trees(_steps(lengths), np.zeros(0, np.int64))
+    assert words.tree_of([found]) == said
 
 
 def test_a_step_without_work_is_no_step() -> None:

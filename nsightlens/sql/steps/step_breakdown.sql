@@ -26,7 +26,7 @@
 -- @column step              Step number; NULL for a process without steps.
 -- @column step_id           Range of the step; key of `ranges`.
 -- @column start_ns          Start of the step, relative to the profile's origin.
--- @column step_ns           Length of the step.
+-- @column step_ns           Length of the step, with the GPU work launched in it, less what the step before overlaps.
 -- @column kernel_ns         Kernels that do not communicate, and graphs whose kernels are unknown.
 -- @column memcpy_ns         Copies, migrations and decompressions, outside kernels.
 -- @column memset_ns         Memsets, outside all before.
