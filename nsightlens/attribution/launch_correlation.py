@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ _NESTED_NS = 2_000
 """By how much a call inside another may seem to begin after its end, where times are cut to whole microseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ApiCalls:
     """The API calls of a profile: process, correlation id, start, duration and External id, in the order of their rows."""
 
@@ -33,6 +34,16 @@ class ApiCalls:
     start: LongColumn
     duration: LongColumn
     external_id: LongColumn
+
+    @cached_property
+    def table(self) -> Directory | None:
+        """The directory of the calls as a table, for all work that is looked up in it; None where ids are too sparse for that."""
+        return _directory(self) if len(self.process) else None
+
+    @cached_property
+    def used_again(self) -> dict[int, _Calls]:
+        """The calls that share process and correlation id with an earlier one, none inside another, by row of the first."""
+        return _used_again(self, self.table or _sorted_directory(self, self.correlation)) if len(self.process) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +67,8 @@ def link(
     folder.
     """
     found, starts, delays = ColumnBuilder(folder, np.int32), ColumnBuilder(folder), ColumnBuilder(folder)
-    directory = (_directory(calls) or _sorted_directory(calls, correlation)) if len(process) and len(calls.process) else None
-    again = _used_again(calls, directory) if directory else {}
+    directory = (calls.table or _sorted_directory(calls, correlation)) if len(process) and len(calls.process) else None
+    again = calls.used_again if directory else {}
     for some in row_chunks(len(process)):
         size = some.stop - some.start
         call = directory(process[some], correlation[some]) if directory else np.full(size, -1, dtype=np.int32)

@@ -30,12 +30,12 @@ def repeated(
     template_of, ids = values_at(template, rows).astype(np.int64), values_at(correlation, rows).astype(np.int64)
     columns = [template_of, ids, *(values_at(column, rows).astype(np.int64) for column in varying)]
     alike = hash_rows(columns, len(rows))
-    order = np.argsort(alike, kind="stable")
-    same = np.flatnonzero(alike[order][1:] == alike[order][:-1])
-    if not len(same):
+    in_order = np.sort(alike)
+    twice = in_order[1:][in_order[1:] == in_order[:-1]]
+    if not len(twice):
         return rows[:0]
     launch = hash_rows([owner[template_of].astype(np.int64), ids], len(rows))
-    suspect = np.isin(launch, launch[order[same]])
+    suspect = np.isin(launch, launch[np.isin(alike, twice)])
     return _beyond_first(rows[suspect], launch[suspect].tolist(), content(rows[suspect]))
 
 

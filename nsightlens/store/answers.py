@@ -248,13 +248,15 @@ def take_in(connection: duckdb.DuckDBPyConnection, attached: Sequence[str]) -> N
     """Move the answers of attached files into the catalog, and have each view read or compute as these are complete or not."""
     _drop_outdated(connection)
     for name in attached:
+        again = f"SELECT view_name, list(profile_id) FROM _answers SEMI JOIN {name}._answers USING (view_name, profile_id)"
+        for view, profiles in connection.execute(f"{again} GROUP BY view_name ORDER BY ALL").fetchall():
+            connection.execute(f"DELETE FROM {_TABLE.format(view)} WHERE profile_id IN (SELECT unnest(?))", [profiles])
+            connection.execute("DELETE FROM _answers WHERE view_name = ? AND profile_id IN (SELECT unnest(?))", [view, profiles])
+        there = set(_tables(connection))
         for (view,) in connection.execute(f"SELECT DISTINCT view_name FROM {name}._answers ORDER BY ALL").fetchall():
             table = _TABLE.format(view)
-            connection.execute(f"CREATE TABLE IF NOT EXISTS {table} AS FROM {name}.{table} LIMIT 0")
-            again = f"profile_id IN (SELECT profile_id FROM {name}._answers WHERE view_name = ?)"
-            connection.execute(f"DELETE FROM {table} WHERE {again}", [view])
-            connection.execute(f"DELETE FROM _answers WHERE view_name = ? AND {again}", [view, view])
-            connection.execute(f"INSERT INTO {table} FROM {name}.{table}")
+            into = f"INSERT INTO {table}" if table in there else f"CREATE TABLE {table} AS"
+            connection.execute(f"{into} FROM {name}.{table}")
         connection.execute(f"INSERT INTO _answers FROM {name}._answers")
     _show(connection)
 
