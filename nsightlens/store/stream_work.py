@@ -145,7 +145,7 @@ def _edges(begin: Int, call: Places, times: CallTimes, packed: Packing) -> Int:
     """Return when each launch began (a change of 0), and when its first work in a stream did (1), unsorted."""
     works, edges, size = np.zeros(len(times.start), np.int32), np.empty(2 * len(begin), np.int64), 0
     for some in stretches_of(len(call)):
-        np.add.at(works, call[some][call[some] >= 0], 1)
+        np.add.at(works, call[some][call[some] >= 0], works.dtype.type(1))  # of its type: else it takes thirty times as long
     several = [np.empty(0, np.int64)]
     for some in stretches_of(len(call)):
         place = np.flatnonzero(call[some] >= 0) + some.start
