@@ -79,7 +79,7 @@ def _row(each: Evidence, whole: int | None) -> dict[str, Any]:
     finding = each.finding
     inside = whole if finding.cause != START_UP else None
     return {
-        "cause": finding.cause, "subject": finding.subject or None, "issuer": finding.issuer or None,
+        "cause": finding.cause, "subject": finding.subject or None, "issuer": finding.issuer.names or None,
         "about": words.about(finding),
         "rank": each.ranks[0] if len(each.ranks) == 1 else None, "who": each.who or None, "total_ns": finding.ns, "of_ns": inside,
         "share_pct": round(100 * finding.ns / inside, 1) if inside else None, "winnable_ns": finding.winnable_ns,

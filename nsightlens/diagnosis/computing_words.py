@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.capture_words import short
-from nsightlens.diagnosis.findings import issuer_of, plain_ns, units_of
+from nsightlens.diagnosis.findings import Issuers, issuer_of, plain_ns, units_of
 from nsightlens.diagnosis.tree import by_process
 from nsightlens.diagnosis.verdict import COMPUTING, Sums, TimeShare
 from nsightlens.views.figures import counted, number, share
@@ -63,4 +63,9 @@ def _fill(sums: Sums, computing_ns: int) -> str:
 def issued_by(issued: Iterable[tuple[str, int]], ns: int) -> str:
     """Return who issues work of so many ns, as a clause."""
     who = issuer_of(issued, ns)
-    return f", in {short(who)}" if who else ""
+    return f", {within(who)}" if who.names else ""
+
+
+def within(who: Issuers) -> str:
+    """Return in what something was issued, or most of it."""
+    return f"{'' if who.most else 'mostly '}in {short(who.names)}"

@@ -18,6 +18,8 @@ from nsightlens.diagnosis.verdict import COMMUNICATION, COMPUTING, COPIES, IDLE,
 
 _WORTH_PCT = 2
 """Share of the window from which on a leaf is a finding."""
+_MOST_PCT = 95
+"""Share from which on who issues something is not said to issue most of it."""
 _TWO = 2
 """Who is named of those that issue the same."""
 _LARGE_PCT = 30
@@ -32,6 +34,14 @@ _HIDDEN_TIMES = 4
 """Copies of which kernels hide a quarter of what is exposed, or more, have a stream of their own."""
 _FIRST_TF32 = 8.0
 """Compute capability from which on tensor cores take TF32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issuers:
+    """Who issues half of something: an operator, range or module, or two with and; '' where more do. most: all but a little."""
+
+    names: str = ""
+    most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +61,8 @@ class Finding:
     blocks: int = 0
     """Of the largest grid, where a kernel has too few; sms: of the GPU."""
     sms: int = 0
-    issuer: str = ""
-    """Who issues the calls or the work that hold half of it: an operator, range or module, or two with and."""
+    issuer: Issuers = Issuers()
+    """Who issues the calls or the work that hold half of it."""
     few: int = 0
     """1 to 3 gaps that hold half of it; few_ns: how much."""
     few_ns: int = 0
@@ -76,16 +86,17 @@ def findings(verdict: Verdict) -> list[Finding]:
     return worthwhile
 
 
-def issuer_of(issued: Iterable[tuple[str, int]], ns: int) -> str:
-    """Return who issues half of it, or the two that do; '' where more do."""
+def issuer_of(issued: Iterable[tuple[str, int]], ns: int) -> Issuers:
+    """Return who issues half of it, or the two that do."""
     sums: dict[str, int] = defaultdict(int)
     for name, amount in issued:
         sums[alike(issuer(name))] += amount
     named = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_TWO]
     for count in range(1, len(named) + 1):
-        if 2 * sum(amount for _, amount in named[:count]) >= ns > 0:
-            return " and ".join(name for name, _ in named[:count])
-    return ""
+        theirs = sum(amount for _, amount in named[:count])
+        if 2 * theirs >= ns > 0:
+            return Issuers(" and ".join(name for name, _ in named[:count]), 100 * theirs >= _MOST_PCT * ns)
+    return Issuers()
 
 
 def _worth(verdict: Verdict, finding: Finding) -> int:
@@ -106,8 +117,9 @@ def _all(verdict: Verdict) -> Iterator[Finding]:
     if 2 * sums.start_up_ns > max(sums.branches.values()):
         for leaf in sums.leaves[START_UP][:1]:
             name = ", ".join(name for name, _ in leaf.main) or (leaf.sampled.where if leaf.sampled else "")
+            ns = sum(ns for _, ns in leaf.main) or leaf.ns
             action = "context" if leaf.cause == "context creation" else "start-up" if is_of_process(sums, leaf) else "before"
-            yield Finding(START_UP, name or leaf.cause, leaf.ns, action)
+            yield Finding(START_UP, name or leaf.cause, ns, action)
 
 
 def is_of_process(sums: Sums, leaf: Leaf) -> bool:
@@ -170,7 +182,8 @@ def _idle_findings(verdict: Verdict, leaf: Leaf) -> Iterator[Finding]:
     elif leaf.cause == "OS calls":
         for sort, calls in by_sort(leaf.names):
             subject = ", ".join(call for call, _ in calls[:_TWO])
-            yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"), os_calls=sort)
+            yield Finding(leaf.cause, subject, sum(ns for _, ns in calls), _OS_ACTIONS.get(sort, "host"), os_calls=sort,
+                          others=len(calls[_TWO:]))
     elif leaf.cause == "another GPU":
         least, most = spread_of(verdict.sums, COMPUTING)
         yield Finding(leaf.cause, "", leaf.ns, "uneven" if most > _TWO * least else "turns")
@@ -222,8 +235,8 @@ def _call_findings(sums: Sums, leaf: Leaf) -> Iterator[Finding]:
         ns, owed = sum(ns for _, ns, _ in those), sum(owed for *_, owed in those)
         if 100 * owed < _WORTH_PCT * ns:  # not worth a word: the finding is of the calls alone
             ns, owed = ns - owed, 0
-        findings_of_calls.append(Finding(leaf.cause, ", ".join(call for call, *_ in those[:2]), ns, action, owed_ns=owed,
-                                         issuer=_call_issuers(sums, leaf, those)))
+        findings_of_calls.append(Finding(leaf.cause, ", ".join(call for call, *_ in those[:_TWO]), ns, action, owed_ns=owed,
+                                         others=len(those[_TWO:]), issuer=_call_issuers(sums, leaf, those)))
     findings_of_calls.sort(key=lambda finding: -finding.ns)
     yield from (_once(finding, leaf) if not place else finding for place, finding in enumerate(findings_of_calls[:_CALLS]))
 
@@ -236,7 +249,7 @@ def _once(finding: Finding, leaf: Leaf) -> Finding:
     return replace(finding, few=leaf.few, few_ns=leaf.few_ns, action=action)
 
 
-def _call_issuers(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> str:
+def _call_issuers(sums: Sums, leaf: Leaf, those: list[tuple[str, int, int]]) -> Issuers:
     """Return who issues calls, by their own time and what is owed to them."""
     calls = {call for call, *_ in those}
     issued = [(by, ns) for call, by, ns in leaf.issued if call in calls]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nsightlens.diagnosis.capture_words import short
+from nsightlens.diagnosis.computing_words import within
 from nsightlens.diagnosis.findings import issuer_of
 from nsightlens.diagnosis.idle import Leaf
 from nsightlens.diagnosis.os_calls import DRIVER, MEMORY, MESSAGES, OTHERS, PROGRAMS, READS, SLEEPS, THREADS, WRITES, by_sort
@@ -54,8 +55,8 @@ def outside(leaf: Leaf, *, is_named: bool) -> str:
         return f"the host in {short(where)}, by CPU samples" if where else "the host, outside of recorded calls"
     if leaf.cause == "OS calls":
         return f"the host {_os_calls(leaf)}"
-    name = next((name for name, _ in leaf.names if name), "")
-    return f"{leaf.cause} in {short(name)}" if name and is_named else leaf.cause
+    names = ", ".join(short(name) for name, _ in leaf.main) if is_named else ""
+    return f"{leaf.cause} in {names}" if names else leaf.cause
 
 
 def _os_calls(leaf: Leaf) -> str:
@@ -77,4 +78,4 @@ def _named(leaf: Leaf) -> str:
     if not several:
         return f" ({short(largest)} {share(100 * ns / leaf.ns)} of that)"
     by = issuer_of([(by, ns) for name, by, ns in leaf.issued if name in dict(several)], sum(ns for _, ns in several))
-    return f" ({', '.join(short(name) for name, _ in several)}{f' in {short(by)}' if by else ''})"
+    return f" ({', '.join(short(name) for name, _ in several)}{f' {within(by)}' if by.names else ''})"

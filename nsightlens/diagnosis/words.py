@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from nsightlens.diagnosis.busy_time import BusyItem
 from nsightlens.diagnosis.capture_words import not_judged, short
-from nsightlens.diagnosis.computing_words import issued_by, kernels
+from nsightlens.diagnosis.computing_words import issued_by, kernels, within
 from nsightlens.diagnosis.conditions import BLOCKING
 from nsightlens.diagnosis.counter_words import measured
 from nsightlens.diagnosis.findings import OF_CALLS, Finding, is_of_process, spread_of
@@ -146,7 +146,7 @@ def about(found: Finding) -> str:
     """Return what a finding is about, and where."""
     named = found.subject and (_DIRECTIONS.get(found.subject) or NODE_NAMES.get(found.subject) or short(found.subject))
     others = f" and {counted(found.others, 'other')}" if found.others else ""
-    by = f" (in {short(found.issuer)})" if found.issuer not in ("", found.subject) else ""
+    by = f" ({within(found.issuer)})" if found.issuer.names not in ("", found.subject) else ""
     if found.ranks:
         named = f"rank{'s' * (len(found.ranks) > 1)} {_ranks(found.ranks)}"
     by += f", by CPU samples in {short(found.sampled)}" if found.sampled else ""
@@ -206,10 +206,17 @@ def _whole(verdict: Verdict) -> str:
     steps = [tree.window.steps for tree in sums.trees]
     if all(steps):
         called = sums.trees[0].window.called
-        return f"{'An' if called[0] in 'aeiou' else 'A'} {called} takes {duration(sums.whole_ns / sum(steps))}{_each(sums)}: "
+        mean = f"{duration(sums.whole_ns / sum(steps))}{_spread(sums)}{_each(sums)}"
+        return f"{'An' if called[0] in 'aeiou' else 'A'} {called} takes {mean}: "
     if verdict.lead.cause == NOT_RECORDED and verdict.lead.of_ns is None:
         return f"Of {duration((sums.whole_ns + sums.queued_ns) / len(sums.trees))}{_each(sums)}, "
     return f"Of {duration(sums.whole_ns / len(sums.trees))}{_each(sums)}, "
+
+
+def _spread(sums: Sums) -> str:
+    """Return the shortest and the longest step, where one is far from their median: the mean is that of none then."""
+    lengths = [end - start for tree in sums.trees for start, end in pairwise(tree.window.bounds)]
+    return f" ({duration(min(lengths))} to {duration(max(lengths))})" if is_far(lengths) else ""
 
 
 def _each(sums: Sums) -> str:
@@ -248,6 +255,7 @@ def _part(verdict: Verdict, part: TimeShare, first: bool) -> str:
         where = "before" if part.cause == START_UP else "after"
         causes = sums.leaves[part.cause]
         leaf = outside(causes[0], is_named=first or len(verdict.beside) < 2) if causes else ""
+        leaf += f": {duration(causes[0].ns)}" if leaf and 20 * causes[0].ns < 19 * part.ns else ""
         of = " of the capture" if part.cause == START_UP and causes and not is_of_process(sums, causes[0]) else ""
         return f"{part.cause}{of} {'takes ' if first else ''}{how}{'' if first else f' {where}'}{f' ({leaf})' if leaf else ''}"
     if part.cause == NOT_RECORDED:
@@ -349,15 +357,10 @@ def _what_is_missing(verdict: Verdict) -> str:
 
 
 def tree_of(trees: Iterable[Tree]) -> str:
-    """Return what a tree is of: steps, with the shortest and the longest where one is far from their median."""
+    """Return what a tree is of."""
     grown = list(trees)
     steps = sum(tree.window.steps for tree in grown)
-    if not steps:
-        return "first to last GPU work"
-    lengths = [end - start for tree in grown for start, end in pairwise(tree.window.bounds)]
-    if is_far(lengths):
-        return f"{counted(steps, grown[0].window.called)} of {duration(min(lengths))} to {duration(max(lengths))}"
-    return counted(steps, f"steady {grown[0].window.called}")
+    return counted(steps, f"steady {grown[0].window.called}") if steps else "first to last GPU work"
 
 
 def first(found: RunJudgement) -> str:

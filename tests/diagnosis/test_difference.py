@@ -109,7 +109,8 @@ def test_windows_as_long_with_fewer_kernels_are_not_told_as_faster_kernels() -> 
     base = side("x", dict.fromkeys("abcdef", 10 * MS), {"operators": 40 * MS}, steps=0)
     other = side("x", dict.fromkeys("abcd", 10 * MS), {"operators": 60 * MS}, steps=0)
     assert sentence(difference([base, other])) == (
-        "First to last GPU work takes 100.0 ms in both, with 4 instead of 6 kernels (-33.3 %): idle 60.00 instead of 40.00 ms.")
+        "First to last GPU work takes 100.0 ms in both, with 4 instead of 6 computing kernels (-33.3 %): "
+        "idle 60.00 instead of 40.00 ms.")
 
 
 def test_start_up_is_named_where_it_competes_and_is_no_part_of_a_step() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nsightlens.diagnosis import words
-from nsightlens.diagnosis.findings import Finding, findings, issuer_of
+from nsightlens.diagnosis.findings import Finding, Issuers, findings, issuer_of
 from nsightlens.diagnosis.profile_arrays import MEMORY
 from nsightlens.diagnosis.tree import Tree, trees
 from nsightlens.diagnosis.verdict import judge, sums
@@ -40,13 +40,13 @@ def _found(ranges: Sequence[Range]) -> dict[str, Finding]:
 ])
 def test_the_finding_of_a_wait_says_who_issues_it(ranges: Sequence[Range], issuer: str) -> None:
     found = _found(ranges)["waiting"]
-    assert found.issuer == issuer
+    assert found.issuer.names == issuer
     assert (f"cudaStreamSynchronize (in {issuer})" in words.finding(found)) == bool(issuer)
 
 
 def test_copies_and_kernels_say_who_issues_them() -> None:
     found = _found(_ITEM)
-    assert (found["copies"].issuer, found["computing"].issuer) == ("train", "train")
+    assert (found["copies"].issuer.names, found["computing"].issuer.names) == ("train", "train")
 
 
 def test_the_sentence_says_who_issues_copies_and_waits() -> None:
@@ -62,7 +62,12 @@ def test_waits_and_the_idle_time_behind_them_have_one_issuer() -> None:
     ranges = [Range(10 * _US, 101 * _US, "loss"), Range(101 * _US, 130 * _US, "forward")]
     tree, = trees(recorded(pieces, [Call(20 * _US, 101 * _US, "cudaStreamSynchronize")], ranges), np.zeros(0, np.int64))
     found = next(each for each in findings(judge(sums([tree]), None)) if each.cause == "waiting")
-    assert (found.issuer, found.owed_ns > 20 * _US) == ("loss", True)
+    assert (found.issuer.names, found.owed_ns > 20 * _US) == ("loss", True)
+
+
+@pytest.mark.parametrize(("of_a", "most"), [(95, True), (94, False), (50, False)])
+def test_who_issues_less_than_nearly_all_issues_most(of_a: int, most: bool) -> None:
+    assert issuer_of([("a", of_a), ("b", 100 - of_a)], 100) == Issuers("a", most)
 
 
 @pytest.mark.parametrize(("issued", "ns", "named"), [
@@ -70,4 +75,4 @@ def test_waits_and_the_idle_time_behind_them_have_one_issuer() -> None:
     ([("layer 1", 30), ("layer 2", 30)], 100, "layer #"), ([], 0, ""),
 ])
 def test_those_are_named_who_issue_half(issued: list[tuple[str, int]], ns: int, named: str) -> None:
-    assert issuer_of(issued, ns) == named
+    assert issuer_of(issued, ns).names == named
