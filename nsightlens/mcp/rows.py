@@ -26,7 +26,8 @@ OF_RUNS = ("run", "tool", "ranks", "gpus", "kernels", "kernel_ns", "gpu_span_ns"
 _KERNELS = """
 FROM (SELECT run, tool, name, any_value(family) AS family, count(*) AS launches, sum(duration_ns) AS total_ns,
   round(100 * sum(duration_ns) / sum(sum(duration_ns)) OVER (PARTITION BY run, tool), 2) AS time_pct,
-  mode(op) AS op, count(DISTINCT op) AS ops, mode(op_shapes) AS op_shapes, mode(module) AS module
+  mode(op) AS op, count(DISTINCT op) AS ops, mode(op_shapes) AS op_shapes, mode(module) AS module,
+  count(DISTINCT module) AS modules
 FROM kernels WHERE {where} GROUP BY run, tool, name) WHERE {named} ORDER BY total_ns DESC, run, tool, name"""
 
 
@@ -137,8 +138,8 @@ def kernels(
     session: Session, run: str | None = None, tool: str | None = None, rank: int | None = None, name: str = "",
     limit: int | None = None,
 ) -> Answer:
-    """List kernels by their time, with the operator, its shapes and the module that launched most of them. name: part of the
-    kernel's name. time_pct is the share of all kernels of the run and tool; a tool that did not record operators has null there.
+    """List kernels by their time, with the operator, its shapes and the module that launched most of them; of how many that is,
+    ops and modules say. name: part of the kernel's name. time_pct is the share of all kernels of the run and tool; a tool that did not record operators has null there.
     """
     wanted = {"run": run, "tool": tool, "rank": rank}
     where = [f"{column} = {registry.literal(value)}" for column, value in wanted.items() if value is not None]
