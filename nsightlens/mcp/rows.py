@@ -139,7 +139,8 @@ def kernels(
     limit: int | None = None,
 ) -> Answer:
     """List kernels by their time, with the operator, its shapes and the module that launched most of them; of how many that is,
-    ops and modules say. name: part of the kernel's name. time_pct is the share of all kernels of the run and tool; a tool that did not record operators has null there.
+    ops and modules say. name: part of the kernel's name. time_pct is the share of all kernels of the run and tool; a tool that
+    did not record operators has null there.
     """
     wanted = {"run": run, "tool": tool, "rank": rank}
     where = [f"{column} = {registry.literal(value)}" for column, value in wanted.items() if value is not None]
